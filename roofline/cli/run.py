@@ -89,7 +89,7 @@ def command(
     from roofline.cli.options import words
     from roofline.cli.options.paths import check_output, check_writable
     from roofline.running.boundaries.named import boundary
-    from roofline.running.measurement import Wanted
+    from roofline.running.measurement import MOST_LOOPS, Wanted
     from roofline.running.program import Program
     from roofline.running.ranks import of_launcher
     from roofline.running.run import boundaries
@@ -114,6 +114,8 @@ def command(
         raise InputError("--ranks picks ranks of a job, and no torchrun, mpirun or srun launched this process as one.")
     if output is not None:
         check_output(Path(output), force, (".json",), (script,))
+    if steps is None and step is None and not stop:
+        wanted = replace(wanted, loops=MOST_LOOPS)
     check_writable(Path.cwd() if output is None else Path(output).parent)
     place = Path.cwd() if output is None else Path(output).absolute()  # the program may go to another folder
     return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, force, details))
@@ -249,16 +251,16 @@ def _start(
     sys.exit(code)
 
 
-def _of_step(first_path: Path, step: int, force: bool) -> Path:
-    """Choose the path of a further measurement, `net-step1006.json`; where that is taken, `net-step1006-2.json`."""
-    path, number = first_path.with_stem(f"{first_path.stem}-step{step}"), 2
+def _further(first_path: Path, word: str, force: bool) -> Path:
+    """Choose the path of a further profile, `net-step1006.json`; where that is taken, `net-step1006-2.json`."""
+    path, number = first_path.with_stem(f"{first_path.stem}-{word}"), 2
     while not force and os.path.lexists(path):
-        path, number = first_path.with_stem(f"{first_path.stem}-step{step}-{number}"), number + 1
+        path, number = first_path.with_stem(f"{first_path.stem}-{word}-{number}"), number + 1
     return path
 
 
 def _report(command_line: str, place: Path, force: bool, details: bool, ended: Ended) -> None:
-    """Write the profiles, and print the first one's screen, and how the others differ.
+    """Write the profiles, and print the first one's screen, and how further ones of the same loop differ.
 
     place: the file to write, or a folder.
     """
@@ -271,17 +273,25 @@ def _report(command_line: str, place: Path, force: bool, details: bool, ended: E
     from roofline.running import drift
     from roofline.units import printable
 
-    profiles = ended.profiles(command_line)
-    first_path = session.default_name(profiles[0], place) if place.is_dir() else place
-    analyses = []
+    profiles, in_folder = ended.profiles(command_line), place.is_dir()
+    first_paths: dict[int, Path] = {}  # of each loop
+    analyses: dict[int, list[tuple[int, int, Analysis]]] = {}
     with printing_anything():
-        for number, (profile, taken) in enumerate(zip(profiles, ended.measurement.measured, strict=True)):
-            file = save_measured(profile, _of_step(first_path, taken.first, force) if number else first_path, force)
+        for profile, (loop, taken) in zip(profiles, ended.measured, strict=True):
+            if loop in first_paths:
+                path = _further(first_paths[loop], f"step{taken.first}", force)
+            elif in_folder:
+                path = session.default_name(profile, place)
+            else:
+                path = place if loop == 1 else _further(place, str(loop), force)
+            file = save_measured(profile, path, force)
             analysis = analyze(profile)
-            if not number:
+            if not first_paths:
                 words.result(text.render(analysis, None, page=terminal.page(), details=details))
+            first_paths.setdefault(loop, path)
             if isinstance(analysis, Analysis):
-                analyses.append((taken.first, taken.last, analysis))
-            words.result(f"Wrote {printable(file.name if place.is_dir() else file)}\n")
-        if len(analyses) > 1:
-            words.result("\n".join(["", *drift.lines(analyses), ""]))
+                analyses.setdefault(loop, []).append((taken.first, taken.last, analysis))
+            words.result(f"Wrote {printable(file.name if in_folder else file)}\n")
+        for measured in analyses.values():
+            if len(measured) > 1:
+                words.result("\n".join(["", *drift.lines(measured), ""]))

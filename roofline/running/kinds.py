@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 #: (name of a call, what differs between unlike ones of that name).
 Call = tuple[str, Hashable]
@@ -38,9 +39,10 @@ class _Level:
 
 @dataclass(slots=True)
 class Aside:
-    """Hold the steps that are unlike the others for one reason. seconds: of all of them together."""
+    """Hold the steps that are unlike the others for one reason. seconds: of the `timed` ones of them together."""
 
     steps: int = 0
+    timed: int = 0
     seconds: float = 0.0
 
 
@@ -58,27 +60,44 @@ class StepKinds:
         self._repeated: list[Call] | None = None
         self._repeats = 0
 
-    def add(self, calls: list[Call], seconds: float) -> bool:
-        """Add a step, its calls and its time [s]; return whether it is regular."""
+    def add(self, calls: list[Call], seconds: float | None, of_loop: bool = True) -> bool:
+        """Add a step, its calls and its time [s], if that is known; return whether it is regular.
+
+        of_loop: False where another loop may run: the step then changes nothing of what is usual.
+        """
         if calls == self._repeated:  # the usual kind, of which there are more now
             self._repeats += 1
             return True
-        if self._repeated is not None and self._repeats:
-            self._count(_kinds(self._repeated), self._repeats)
+        self._count_repeats()
+        self._repeated = None
         kinds = _kinds(calls)
-        self._count(kinds, 1)
-        self._repeated, self._repeats = None, 0
-        number = next((number for number, level in enumerate(self._levels) if level.decides), len(kinds) - 1)
+        if of_loop:
+            self._count(kinds, 1)
+        number = self._deciding
         if kinds[number] == self._levels[number].usual:
             self._repeated = calls
             return True
         names = [name for name, _ in calls]
-        usual_names: frozenset[str] = self._levels[-1].usual  # type: ignore[assignment]
+        usual_names: Any = self._levels[-1].usual
         reason = ", ".join(sorted(set(names) - usual_names)) or self._other_number(Counter(names)) or OTHER_SIZES
         aside = self.asides.setdefault(reason, Aside())
         aside.steps += 1
-        aside.seconds += seconds
+        if seconds is not None:
+            aside.timed += 1
+            aside.seconds += seconds
         return False
+
+    def may_hold(self, name: str) -> bool:
+        """Tell whether a regular step may have any number of calls of this name: where names alone tell them."""
+        self._count_repeats()
+        names: Any = self._levels[-1].usual
+        return self._deciding == len(self._levels) - 1 and name in names
+
+    @property
+    def _deciding(self) -> int:
+        """Choose the level by which steps are told apart."""
+        last = len(self._levels) - 1
+        return next((number for number, level in enumerate(self._levels) if level.decides), last)
 
     def _other_number(self, counts: Counter[str]) -> str:
         """Name the calls of which a step has more or fewer than usual; "" if there are none, or no number is usual."""
@@ -91,6 +110,11 @@ class StepKinds:
             f"{many} calls of {' and '.join(names)}" for many, names in (("more", more), ("fewer", fewer)) if names
         ]
         return f"{' and '.join(reasons)} than usual" if reasons else ""
+
+    def _count_repeats(self) -> None:
+        if self._repeated is not None and self._repeats:
+            self._count(_kinds(self._repeated), self._repeats)
+            self._repeats = 0
 
     def _count(self, kinds: tuple[Hashable, ...], steps: int) -> None:
         for level, kind in zip(self._levels, kinds, strict=True):

@@ -15,6 +15,9 @@ from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
 from roofline.recording import protocol
 from roofline.recording.recording import Recording, Say
 
+#: Loops of a program that are measured, unless its steps are named. By choice: an odd program may have any number.
+MOST_LOOPS = 4
+
 
 class Stopped(SystemExit):
     """End the program, since all is measured that was asked for (`--stop`)."""
@@ -28,13 +31,15 @@ class Wanted:
     """Say which steps to measure.
 
     first: number of steps that are left alone. last: of the last step that may be measured; None: any. every: measure
-    again as many steps after a measurement began; None: once. stop: end the program after that.
+    again as many steps after a measurement began; None: once. stop: end the program after that. loops: of the program
+    that are measured, at most.
     """
 
     first: int = LEFT_ALONE
     last: int | None = None
     every: int | None = None
     stop: bool = False
+    loops: int = 1
 
     def __post_init__(self) -> None:
         if self.first < 0:
@@ -92,7 +97,7 @@ class Measurement:
 
     def __init__(self, wanted: Wanted, program: str, say: Say) -> None:
         """Program: its name, for a profile whose model is not known. say: writes a line to the user."""
-        self._wanted, self._program, self._say = wanted, program, say
+        self.wanted, self._program, self.say = wanted, program, say
         self.running: LoopRecording[tuple[Recording, str]] | None = None
         self._began = 0
         self._next = wanted.first
@@ -102,10 +107,16 @@ class Measurement:
         self.measured: list[Measured] = []
         self.error: RooflineError | None = None
 
+    def another(self, say: Say) -> Measurement:
+        """Make the measurement of a further loop."""
+        measurement = type(self)(self.wanted, self._program, say)
+        measurement.block(self._blocked)
+        return measurement
+
     @property
     def done(self) -> bool:
         """True if no further step is to be measured."""
-        return self.error is not None or (bool(self.measured) and self._wanted.every is None)
+        return self.error is not None or (bool(self.measured) and self.wanted.every is None)
 
     @property
     def settled(self) -> bool:
@@ -126,7 +137,7 @@ class Measurement:
     def discard(self) -> None:
         """End a recording, before anything was measured, as the steps turned out to be others."""
         self.close()
-        self._next = self._wanted.first
+        self._next = self.wanted.first
 
     def fail(self, error: Exception, here: bool = True) -> None:
         """End a recording, and measure nothing any more. here: as of `block`."""
@@ -153,7 +164,7 @@ class Measurement:
             begin()
         if self.running is not None and not self.running.runs:
             self._ended(number, self.running)
-        if self._wanted.stop and self.done:
+        if self.wanted.stop and self.done:
             raise Stopped
 
     def begin(self, step: Step, backend: str | None, number: int) -> None:
@@ -164,14 +175,14 @@ class Measurement:
         from roofline.measuring.in_process import record_loop
 
         chosen = _backend(backend)
-        plain, profiled = self._wanted.numbers()
+        plain, profiled = self.wanted.numbers()
 
         def record(run: Callable[[], object]) -> tuple[Recording, str]:
             if not chosen:
                 raise MeasurementError("The program has imported no framework that roofline measures.")
             return record_loop(replace(step, run=run), chosen, plain, profiled, lambda text: None)
 
-        self._began, self._next = number, number + (self._wanted.every or 0)
+        self._began, self._next = number, number + (self.wanted.every or 0)
         self._about = (chosen, self._program if step.model is None else _name(step.model))
         self.running = LoopRecording(record)
         self.running.start()
@@ -184,7 +195,7 @@ class Measurement:
         elif running.result is not None:
             (recording, device), (backend, model) = running.result, self._about
             for note in recording.notes:
-                self._say(f"not known: {note}")
+                self.say(f"not known: {note}")
             self.measured.append(
                 Measured(
                     recording=recording,
@@ -195,14 +206,14 @@ class Measurement:
                     model=model,
                 )
             )
-            self._say(f"measured in steps {self._began + 1} to {number}")
+            self.say(f"measured in steps {self._began + 1} to {number}")
 
     def profiles(self, command: str) -> list[Profile]:
         """Make profiles of all recordings, under this machine's ceilings."""
         from roofline.measuring.in_process import as_profile
 
         return [
-            as_profile(item.recording, item.backend, item.device, item.model, command, self._say)
+            as_profile(item.recording, item.backend, item.device, item.model, command, self.say)
             for item in self.measured
         ]
 

@@ -32,6 +32,14 @@ class Period:
         self._position = (self._position + 1) % len(self.keys)
         return True
 
+    def resume(self, key: Hashable) -> bool:
+        """Take the next key, also where the block has another one; return False for a key that is not in it."""
+        if not self.follow(key):
+            if key not in self.keys:
+                return False
+            self._position = (self.keys.index(key) + 1) % len(self.keys)
+        return True
+
 
 class Periods:
     """Look for the shortest block that a sequence repeats: it was there twice, one behind the other.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -16,7 +16,7 @@ from roofline.recording.recording import Say
 from roofline.running.boundaries import INTERRUPTIONS, ORDER
 from roofline.running.boundary import Boundary
 from roofline.running.imports import AfterImport
-from roofline.running.measurement import Measurement, Wanted
+from roofline.running.measurement import Measured, Measurement, Wanted
 from roofline.running.program import Program
 from roofline.running.steps import Steps, StepWatcher
 from roofline.units import seconds
@@ -39,7 +39,19 @@ class Ended:
     error: BaseException | None
     own_process: bool
     steps: Steps
-    measurement: Measurement
+
+    @property
+    def measurement(self) -> Measurement:
+        """Return that of the program's first loop."""
+        return self.steps.measurement
+
+    @property
+    def measured(self) -> list[tuple[int, Measured]]:
+        """List what was measured, as (number of the loop, measurement)."""
+        return [(number, taken) for number, loop in self._loops() for taken in loop.measurement.measured]
+
+    def _loops(self) -> Iterator[tuple[int, Steps]]:
+        return enumerate(self.steps.loops, 1)
 
     @property
     def failed(self) -> bool:
@@ -53,18 +65,22 @@ class Ended:
         choice = self.steps.choice
         if choice is None:
             return []
-        told = [choice.sentence]
+        told = [f"a step: {choice.phrase}, {choice.seen} seen"]
         for kind, aside in choice.kinds.asides.items():
-            mean = seconds(aside.seconds / aside.steps)
-            told.append(f"left out: {aside.steps} with {kind}, {mean} each")
-        if self.measurement.error is not None and self.measurement.measured:
-            told.append(f"the last measurement failed: {self.measurement.error}")
+            mean = f", {seconds(aside.seconds / aside.timed)} each" if aside.timed else ""
+            told.append(f"left out: {aside.steps} with {kind}{mean}")
+        for number, loop in self._loops():
+            if loop.measurement.error is not None and (number > 1 or loop.measurement.measured):
+                of_loop = f" of loop {number}" if number > 1 else ""
+                told.append(f"the last measurement{of_loop} failed: {loop.measurement.error}")
         return told
 
     def profiles(self, command: str) -> list[Profile]:
-        """Make the profiles. Raises MeasurementError where no step was measured, with what was seen instead."""
+        """Make those of all that was `measured`. Raises MeasurementError with what was seen where nothing was."""
         profiles = self.measurement.profiles(command)
         if profiles:
+            for loop in self.steps.loops[1:]:
+                profiles += _further_profiles(loop.measurement, command)
             return profiles
         if self.measurement.error is not None:
             raise self.measurement.error
@@ -89,6 +105,16 @@ class Ended:
         raise MeasurementError(f"No step was found, as nothing repeats: {seen}. {_CURE}")
 
 
+def _further_profiles(measurement: Measurement, command: str) -> list[Profile]:
+    """Make the profiles of a loop behind the first one, whose profile is not to be lost if this fails."""
+    try:
+        return measurement.profiles(command)
+    except Exception as error:
+        measurement.say(f"no profile: {reason(error)}")
+        measurement.measured.clear()
+        return []
+
+
 def _listed(calls: Counter[str]) -> str:
     return ", ".join(f"{name} {count}x" for name, count in calls.most_common(_LISTED))
 
@@ -101,9 +127,8 @@ def boundaries() -> tuple[Boundary, ...]:
 def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
-    measurement = Measurement(wanted, program.name, say)
     imports = AfterImport()
-    steps = Steps(kinds, measurement, imports)
+    steps = Steps(kinds, Measurement(wanted, program.name, say), imports)
     watchers = [steps.watcher(rank) for rank in range(len(kinds))]
     for boundary, watcher in zip(kinds, watchers, strict=True):
         watch = partial(_watch, boundary, watcher, say)
@@ -120,8 +145,9 @@ def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -
         watcher.remove()
     own_process = os.getpid() == process
     if own_process:
-        measurement.close()
-    return Ended(error, own_process, steps, measurement)
+        for loop in steps.loops:
+            loop.measurement.close()
+    return Ended(error, own_process, steps)
 
 
 def _error_of(function: Callable[[], None]) -> BaseException | None:

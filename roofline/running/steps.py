@@ -28,7 +28,9 @@ class Choice:
 
     rank: of the boundary in their order. label: of what ends a step. seen: number of steps, the first of which began
     with the program. began: when the current one did [s], None before an end was seen. calls: in it. is_regular: of the
-    last one.
+    last one. longest: most calls from the end of a regular step to that of the next. room: how many calls the current
+    step may have until there are more since the last regular one. rests: True from then on, up to the next regular one.
+    is_disturbed: True if another loop is measured in the current step, whose time then tells nothing.
     """
 
     rank: int
@@ -40,6 +42,10 @@ class Choice:
     calls: list[Call] = field(default_factory=list)
     kinds: StepKinds = field(default_factory=StepKinds)
     is_regular: bool = True
+    longest: int = 0
+    room: int = 0
+    rests: bool = False
+    is_disturbed: bool = False
 
     @property
     def ends_step(self) -> bool:
@@ -51,23 +57,59 @@ class Choice:
         if len(self.calls) < _MOST_CALLS:
             self.calls.append((label, detail))
 
+    def end_step(self, now: float) -> None:
+        """Count a step that ends now [s], and tell whether it is regular; one that began before the first end is not.
+
+        While the loop rests its steps are seen, and none changes what is usual.
+        """
+        calls, self.calls = self.calls, []
+        self.seen += 1
+        if self.began is None:
+            return
+        seconds = None if self.is_disturbed else now - self.began
+        self.is_regular = self.kinds.add(calls, seconds, of_loop=not self.rests)
+        self.room -= len(calls)
+        if self.is_regular:
+            self.longest = max(self.longest, self.longest - self.room)
+            self.room, self.rests = self.longest, False
+
+    def may_rest(self, label: str) -> bool:
+        """Tell whether the loop rests, as of this call of a step that has no more room."""
+        self.rests = self.rests or not self.kinds.may_hold(label)
+        return self.rests
+
     @property
-    def sentence(self) -> str:
-        """Say what a step is: "a step: from one optimizer.step() to the next, 412 seen"."""
+    def phrase(self) -> str:
+        """Say what a step is: "from one optimizer.step() to the next"."""
         name, length = self.boundary.name, len(self.period.keys)
-        what = name.format(label=self.label) if length == 1 else f"round of {length} x {name.partition(' of ')[0]}"
-        return f"a step: from one {what} to the next, {self.seen} seen"
+        of_one = name.format(label=self.label).removeprefix("a ")
+        what = of_one if length == 1 else f"round of {length} x {name.partition(' of ')[0]}"
+        return f"from one {what} to the next"
 
 
 class Steps:
     """Take the reports of all boundaries, choose one, and have the measurement see the ends of its steps.
 
     A boundary is chosen when its calls repeat, unless one in front of it was seen or is expected. When one in front of
-    it turns up later, or another call breaks the period, all begins anew.
+    it turns up later, or another call breaks the period, all begins anew. Once steps were measured, they stay what a
+    step is; while this loop then rests, the `following` one takes the reports, too, and chooses for itself.
     """
 
-    def __init__(self, boundaries: Sequence[Boundary], measurement: Measurement, imports: AfterImport) -> None:
-        self._boundaries, self._measurement, self.imports = boundaries, measurement, imports
+    def __init__(
+        self,
+        boundaries: Sequence[Boundary],
+        measurement: Measurement,
+        imports: AfterImport,
+        resting: tuple[Steps, ...] = (),
+    ) -> None:
+        """Resting: the loops before this one, the program's first one in front, whose measurement is given."""
+        self._boundaries, self.imports = boundaries, imports
+        self._resting, self._first = resting, resting[0] if resting else self
+        self.measurement = measurement.another(self._say) if resting else measurement
+        self.following: Steps | None = None
+        #: Of the first loop: how many further ones may be measured. Whether this one was, and others may follow.
+        self._left = measurement.wanted.loops - 1
+        self._looks_on = False
         self._thread = threading.get_ident()
         self._periods = [Periods() for _ in boundaries]
         #: (rank, source) -> number of its ends.
@@ -99,12 +141,26 @@ class Steps:
     @property
     def listens(self) -> bool:
         """True while reports change something; not in what the measurement runs itself."""
-        recording = self._measurement.running
-        return not self.closed and (recording is None or not recording.is_recorder)
+        recording = self.measurement.running
+        if self.closed or (recording is not None and recording.is_recorder):
+            return False
+        return self.following is None or self.following.listens
+
+    @property
+    def loops(self) -> tuple[Steps, ...]:
+        """List this loop and those that ran while it rested."""
+        return (self,) if self.following is None else (self, *self.following.loops)
+
+    @property
+    def measures(self) -> bool:
+        """True while a step of this loop, or of one that follows, is recorded."""
+        return any(loop.measurement.running is not None for loop in self.loops)
 
     def close(self) -> None:
         """Stop listening, at the end of the program or in another process."""
         self.closed = True
+        if self.following is not None:
+            self.following.close()
         if self.choice is not None:
             self.choice.seen = self._seen(self.choice)
 
@@ -112,17 +168,24 @@ class Steps:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
         if self._is_here:
             self.close()
-        self._measurement.fail(error, here=self._is_here)
+        for loop in self.loops:
+            loop.measurement.fail(error, here=self._is_here)
 
     def expect(self, rank: int) -> None:
         """Let the boundaries behind this one wait for it."""
-        if self.listens and self._is_here and not self._measurement.settled:
+        if not self.listens or not self._is_here:
+            return
+        if not self.measurement.settled:
             self._prefer(rank)
+        elif self._looks_on and (further := self._further()) is not None:
+            further.expect(rank)
 
     def met(self, label: str) -> None:
         """Note what makes the current step unlike others."""
         if self.choice is not None and self.listens and self._is_here:
             self.choice.note(label, None)
+            if self.choice.rests and self.following is not None:
+                self.following.met(label)
 
     def ended(
         self,
@@ -154,29 +217,45 @@ class Steps:
         self._sizes[rank] = sizes
         choice = self.choice
         if choice is None:
-            self._choose(self._periods[rank].add(source), rank, label)
+            self._choose(self._periods[rank].add(source), rank, label, detail)
             return
         if rank != choice.rank:
             choice.note(label, detail)
-            return
-        period = self._periods[rank].add(source)
-        if period is not choice.period and not self._measurement.settled:
+        elif not self._take(choice, source, label, results, detail):
             self._begin_anew()
-            self._choose(period, rank, label)
+            self._choose(self._periods[rank].period, rank, label, detail)
             return
-        choice.period = period or choice.period
+        if self._looks_on and len(choice.calls) > choice.room and choice.may_rest(label):
+            further = self._further()
+            if further is not None:
+                further.ended(rank, source, label, results, model, detail, sizes)
+            else:
+                self._looks_on = choice.rests = False
+
+    def _take(
+        self, choice: Choice, source: Hashable, label: str, results: tuple[object, ...], detail: Hashable
+    ) -> bool:
+        """Take what ended at the chosen boundary; return False if it breaks the period and nothing was measured."""
+        if self.measurement.settled:
+            is_part = choice.period.resume(source)
+        elif self._periods[choice.rank].add(source) is choice.period:
+            is_part = True
+        else:
+            return False
         if not choice.boundary.at_begin:
             choice.note(label, detail)
-        if period is not None and choice.ends_step:
-            choice.label = label
+        if is_part and choice.ends_step:
+            if not choice.rests:
+                choice.label = label
             self._end_step(choice, results)
         if choice.boundary.at_begin:
             choice.note(label, detail)
+        return True
 
     def _prefer(self, rank: int) -> None:
         """Give up a choice further down than this boundary, if nothing was measured of it."""
         self._ranks.add(rank)
-        if self.choice is not None and rank < self.choice.rank and not self._measurement.settled:
+        if self.choice is not None and rank < self.choice.rank and not self.measurement.settled:
             self._begin_anew()
 
     def _give_up_what_ceased(self, rank: int, before: Counter[int]) -> None:
@@ -186,19 +265,21 @@ class Steps:
         self._before = None
         ceased = {rank for rank in self._ranks if self._boundaries[rank].may_cease}
         self._ranks -= ceased
-        if self.choice is not None and self.choice.rank in ceased and not self._measurement.settled:
+        if self.choice is not None and self.choice.rank in ceased and not self.measurement.settled:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
         self.choice = None
-        self._measurement.discard()
+        self.measurement.discard()
 
-    def _choose(self, period: Period | None, rank: int, label: str) -> None:
+    def _choose(self, period: Period | None, rank: int, label: str, detail: Hashable) -> None:
         """Choose this boundary if its calls repeat and none in front of it is to be waited for."""
         if period is None or rank > min(self._ranks):
             return
         self.choice = Choice(rank, self._boundaries[rank], period, label)
         self.choice.seen = self._seen(self.choice)
+        if self.choice.boundary.at_begin:
+            self.choice.note(label, detail)
         if self.choice.ends_step:
             self.choice.began = time.perf_counter()
 
@@ -209,19 +290,57 @@ class Steps:
 
     def _end_step(self, choice: Choice, results: tuple[object, ...]) -> None:
         """Count a step that ends now, and let the measurement see it."""
-        now, calls = time.perf_counter(), choice.calls
-        choice.calls = []
-        choice.seen += 1
+        choice.end_step(time.perf_counter())
         if choice.began is not None:
-            choice.is_regular = choice.kinds.add(calls, now - choice.began)
-            self._measurement.step_ended(choice.seen, results, self._begin)
+            if choice.is_regular and self.following is not None:
+                self._go_on(self.following)
+            choice.is_disturbed = self.following is not None and self.following.measures
+            if not choice.rests or self.measurement.running is not None:
+                self.measurement.step_ended(choice.seen, results, self._begin)
+                self._looks_on = bool(self.measurement.measured) and (
+                    self.following is not None or self._first._left > 0
+                )
         self._models.clear()
         choice.began = time.perf_counter()
+
+    def _further(self) -> Steps | None:
+        """Return the loop that runs while this one rests; None if no further one is to be measured."""
+        if self.following is None and self._first._left:
+            self.following = Steps(self._boundaries, self.measurement, self.imports, (*self._resting, self))
+        return self.following
+
+    def _go_on(self, following: Steps) -> None:
+        """Let the following loop rest, as this one goes on; forget it if nothing was measured of it."""
+        following.measurement.close()
+        if following.choice is None or not following.measurement.settled:
+            self.following = None
+            return
+        following.choice.began, following.choice.calls = None, []
+        if following.following is not None:
+            following._go_on(following.following)
+
+    def _may_begin(self) -> bool:
+        """Tell whether to measure this loop, which is unlike the steps of those that rest, and ends what they began."""
+        if self._resting and not self.measurement.settled:
+            if not self._first._left:
+                return False
+            self._first._left -= 1
+        for loop in self._resting:
+            loop.measurement.close()
+            if loop.choice is not None:
+                loop.choice.is_disturbed = True
+        return True
+
+    def _say(self, text: str) -> None:
+        """Say something of this loop, which is a further one."""
+        phrase = "" if self.choice is None else f", {self.choice.phrase}"
+        self._first.measurement.say(f"loop {len(self._resting) + 1}{phrase}: {text}")
 
     def _begin(self) -> None:
         """Let the measurement begin, with what is known of the steps."""
         choice = self.choice
-        assert choice is not None
+        if choice is None or not self._may_begin():
+            return
         models = [(self._boundaries[rank], reference()) for rank, reference in self._models.values()]
         sizes = [
             (boundary.parameters(model), number) for number, (boundary, model) in enumerate(models) if model is not None
@@ -237,12 +356,13 @@ class Steps:
             **self._sizes.get(choice.rank, EMPTY),  # type: ignore[arg-type]
         )
         backends = (self._boundaries[rank].backend for rank in (choice.rank, *sorted(self._ranks)))
-        self._measurement.begin(step, next(filter(None, backends), None), choice.seen)
+        self.measurement.begin(step, next(filter(None, backends), None), choice.seen)
 
     def blocked(self, by: str | None) -> None:
         """Note that the program's own profiler runs, or None: no longer."""
         if self.listens:
-            self._measurement.block(by, here=self._is_here)
+            for loop in self.loops:
+                loop.measurement.block(by, here=self._is_here)
 
 
 def _unbound() -> None:

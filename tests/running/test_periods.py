@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from roofline.running.periods import Periods
+from roofline.running.periods import Period, Periods
 
 
 def ends(keys: str) -> tuple[str, list[int]]:
@@ -65,3 +65,9 @@ def test_a_second_loop_is_found_when_it_lasts_longer_than_the_first() -> None:
     """Ten times a, and eleven times b."""
     assert ends("a" * 10 + "b" * 10) == ("", [])
     assert ends("a" * 10 + "b" * 12) == ("b", [21, 22])
+
+
+def test_a_known_block_goes_on_with_any_of_its_keys() -> None:
+    """A key of another loop, and then a round with one a: its b ends it all the same."""
+    period = Period("aab", 0)
+    assert [period.resume(key) and period.at_end for key in "aabxabaab"] == [key == "b" for key in "aabxabaab"]

@@ -82,9 +82,56 @@ def test_an_error_of_ours_does_not_end_the_program() -> None:
 
 
 def test_a_further_measurement_overwrites_no_file(tmp_path: Path) -> None:
-    of_step = import_module("roofline.cli.run")._of_step
+    further = import_module("roofline.cli.run")._further
     path = tmp_path / "net.json"
-    assert of_step(path, 100, False) == tmp_path / "net-step100.json"
+    assert further(path, "step100", False) == tmp_path / "net-step100.json"
     (tmp_path / "net-step100.json").symlink_to("absent")
-    assert of_step(path, 100, False) == tmp_path / "net-step100-2.json"
-    assert of_step(path, 100, True) == tmp_path / "net-step100.json"
+    assert further(path, "step100", False) == tmp_path / "net-step100-2.json"
+    assert further(path, "step100", True) == tmp_path / "net-step100.json"
+
+
+def test_each_loop_is_measured_and_has_a_profile(tmp_path: Path) -> None:
+    """A training, an inference of the same model, and a training of another one, of 150 steps each.
+
+    One linear layer takes 2 M N K, and as much for its weight in the backward pass; of two layers, the second one also
+    for its input: 2 * 16 * (32 * 64 + 64 * 8) for each of both passes, and 2 * 16 * 64 * 8 more.
+    """
+    path = tmp_path / "net.json"
+    (tmp_path / "net-2.json").write_text("mine")
+    plain = python(PROGRAMS / "loops.py", 150, 150, 150)
+    run = python("-m", "roofline", "run", "-o", path, PROGRAMS / "loops.py", 150, 150, 150)
+    assert (plain.returncode, run.returncode) == (0, 0)
+    assert run.stdout.startswith(plain.stdout)
+    assert run.stdout.count("Wrote ") == 3
+    errors = run.stderr.splitlines()
+    assert "roofline: a step: from one optimizer.step() to the next, 150 seen" in errors
+    for words in (
+        "loop 2, from one call of Net (eval, no gradients) to the next: measured in steps ",
+        "loop 3, from one optimizer.step() to the next: measured in steps ",
+    ):
+        assert sum(line.startswith(f"roofline: {words}") for line in errors) == 1
+    assert (tmp_path / "net-2.json").read_text() == "mine"
+    profiles = [roofline.load(tmp_path / f"net{word}.json") for word in ("", "-2-2", "-3")]
+    assert [(profile.model, profile.mode) for profile in profiles] == [
+        ("Net", "train"),
+        ("Net", "infer"),
+        ("Other", "train"),
+    ]
+    layers = 2 * 16 * (32 * 64 + 64 * 8)
+    assert [sum(phase.model for phase in roofline.analyze(profile).products.values()) for profile in profiles] == [
+        2 * (2 * 16 * 32 * 8),
+        2 * 4 * 32 * 8,
+        2 * layers + 2 * 16 * 64 * 8,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "loops"),
+    [({}, 4), ({"every": 500}, 4), ({"stop": True}, 1), ({"steps": "5:"}, 1), ({"step": "a:b"}, 1)],
+)
+def test_options_that_name_a_loop_have_no_other_one(
+    options: dict[str, object], loops: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    start = import_module("roofline.cli.run").command(program=[str(PROGRAMS / "loops.py")], **options)
+    assert start.args[1].loops == loops

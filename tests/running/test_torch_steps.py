@@ -82,6 +82,7 @@ def test_episodes_of_different_lengths_are_alike() -> None:
 def test_without_an_optimizer_the_outermost_call_is_a_step() -> None:
     ended = ran("inferred", 30)
     assert found(ended) == ("torch_call", 1, 30)
+    assert asides(ended) == {}
 
 
 @pytest.mark.parametrize("kind", ["script", "compile"])

@@ -95,6 +95,7 @@ class Campaign:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
+    @atheris.instrument_func  # an input that is accepted is new code, whoever decodes it
     def _run(self, data: bytes) -> None:
         try:
             self.target.run(data)

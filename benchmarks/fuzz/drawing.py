@@ -22,7 +22,7 @@ def drawn(kind: str) -> Callable[[bytes], None]:
 
     def run(data: bytes) -> None:
         runs = [analyze(decode(data)), analyze(OTHER)]
-        svg, caption = figures.render(kind, runs[: 2 if kind == "waterfall" else 1], ".svg")
+        svg, caption = figures.render(kind, runs[: 2 if kind in ("speedup", "waterfall") else 1], ".svg")
         escaping.is_xml(svg)
         escaping.printable(caption)
 

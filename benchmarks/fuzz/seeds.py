@@ -20,9 +20,13 @@ def small() -> Profile:
 
 
 def profiles() -> Iterator[bytes]:
-    """Encode the small step: as it is, counted only, on a GPU, as the import of a trace, and with names that act."""
+    """Encode the small step: as it is, counted only, on a GPU, as the import of a trace, and with names that act.
+
+    Also without what it was idle: only then does it have a timeline, since its ops lie anywhere in it.
+    """
     step = small()
     yield encode(step)
+    yield encode(replace(step, profiled=replace(step.profiled, idle=())))
     yield encode(replace(step, profiled=None))
     yield encode(replace(step, device=replace(step.device, kind="cuda"), options={"attention": "sdpa"}))
     document = msgspec.to_builtins(step)

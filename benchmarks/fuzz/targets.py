@@ -83,6 +83,7 @@ RENDERERS = {
     "figure-devices": Code("drawing", ("renderers/figures/devices.py",)),
     "figure-memory": Code("drawing", ("renderers/figures/memory.py",)),
     "figure-roofline": Code("drawing", ("renderers/figures/roofline.py",)),
+    "figure-speedup": Code("drawing", ("renderers/figures/speedup.py",)),
     "figure-timeline": Code("drawing", ("renderers/figures/timeline.py",)),
     "figure-wall": Code("drawing", ("renderers/figures/wall.py",)),
     "figure-waterfall": Code("drawing", ("renderers/figures/waterfall.py",)),

@@ -184,7 +184,9 @@ def _unzip(file: BinaryIO, name: str, report: Report) -> Iterator[bytes]:
 
 
 def _only(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
+    # Not `is_dir`, which raises of a file without a name.
+    members = (info for info in archive.infolist() if not info.filename.startswith("__MACOSX/"))
+    files = [info for info in members if not info.filename.endswith("/")]
     traces = [info for info in files if info.filename.lower().endswith((".json", ".json.gz"))]
     candidates = traces or files
     if len(candidates) != 1:

@@ -400,6 +400,8 @@ def test_a_zip_archive_of_one_trace(tmp_path, make_kineto, method):
         assert columns(kineto.read(path)) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["t.zip"]  # nothing was unpacked
     assert columns(kineto.read(archive(("trace", text)))) == expected
+    # A name ends at its first NUL: this one is empty.
+    assert columns(kineto.read(archive(("nameless", text)).replace(b"nameless", b"\0ameless"))) == expected
 
 
 @pytest.mark.parametrize(

@@ -195,11 +195,11 @@ def aligned(parts: Sequence[Timed], ops: int) -> list[Timed]:
 def _with_extra(part: Timed, ops: int, names: tuple[str, ...]) -> Timed:
     place = [*range(ops), *(ops + part.extra.index(name) if name in part.extra else -1 for name in names)]
     rows = np.asarray(place, np.int64)
-    absent = rows < 0
+    present = rows >= 0
 
     def pick(values: NDArray[_Number]) -> NDArray[_Number]:
-        chosen = values[rows]
-        chosen[absent] = 0
+        chosen = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+        chosen[present] = values[rows[present]]
         return chosen
 
     return replace(

@@ -110,6 +110,14 @@ def test_lost_events_have_rows_of_their_own_and_steps_get_the_same_ones() -> Non
     assert merged.extra == ("x", "y")
 
 
+def test_a_step_without_any_event_gets_the_rows_of_others() -> None:
+    made = trace(("s#0", 0, 50), ("s#1", 50, 100), ("y", 50, 70))
+    empty, other = aligned(time_steps(made, owned(made, [-1, -1, -2]), 0, "s", 0.0), 0)
+    assert [step.extra for step in (empty, other)] == [("y",)] * 2
+    assert (empty.own.tolist(), empty.kernels) == ([[0.0]], [()])
+    assert other.own[:, 0] == pytest.approx([20e-6])
+
+
 def test_an_op_that_a_step_did_not_run_is_unseen() -> None:
     made = trace(("s#0", 0, 50), ("a", 10, 30))
     (step,) = time_steps(made, owned(made, [-1, 0]), 2, "s", 0.0)

@@ -228,10 +228,11 @@ def roofs_of(analysis: Analysis, name: Bound, among: bounds.Mask | None = None) 
     """
     table = analysis.table
     under = _costed_under(analysis, name, among)
+    roofs = {ceiling: roof_name(ceiling) for ceiling in dict.fromkeys(table.ceiling)}
     spent: dict[str, float] = {}
-    for row in np.flatnonzero(under).tolist():
-        roof = roof_name(table.ceiling[row])
-        spent[roof] = spent.get(roof, 0.0) + float(table.share[row])
+    for row, seconds in zip(np.flatnonzero(under).tolist(), table.share[under].tolist(), strict=True):
+        roof = roofs[table.ceiling[row]]
+        spent[roof] = spent.get(roof, 0.0) + seconds
     total = sum(spent.values())
     largest = [roof for roof in sorted(spent, key=lambda roof: -spent[roof]) if spent[roof] > (1 - _ONE_GROUP) * total]
     return largest or list(spent) or ["its roof"]

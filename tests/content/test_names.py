@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roofline.content.names import distinct as distinct_module
 from roofline.content.names import mangled
 from roofline.content.names.distinct import LEAST, distinct
 from roofline.content.names.kernels import brief
@@ -151,3 +152,19 @@ def test_reading_takes_no_longer_than_the_name_is_long() -> None:
     assert len(told) < 100
     deep = "void f<" * 3000 + ">" * 3000
     assert len(brief(deep)) <= len(deep)
+
+
+@pytest.mark.parametrize("number", [20, 200])
+def test_names_are_grouped_as_often_however_many_are_alike(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that differ in a number alone are alike without it: all of them are grouped at once, not each again."""
+    grouped = []
+    alike = distinct_module._alike
+
+    def counting(shown: dict[str, str]) -> dict[str, list[str]]:
+        grouped.append(len(shown))
+        return alike(shown)
+
+    monkeypatch.setattr(distinct_module, "_alike", counting)
+    names = [f"void library::kernel<float, {size}>(float*)" for size in range(number)]
+    assert distinct(names, None, "kernel") == [f"library::kernel<float, {size}>" for size in range(number)]
+    assert grouped == [number] * 3  # without numbers, with them, and at the end, where none are alike

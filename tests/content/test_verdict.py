@@ -8,9 +8,11 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
+from roofline.analysis.analysis import analyze_timed
 from roofline.comparison.account.account import account
 from roofline.comparison.ranking import RankedPair, rank
 from roofline.comparison.terms import compare
+from roofline.content import wording
 from roofline.content.comparison import account_rows, comparing
 from roofline.core.schema import Imported, Profile, Turns
 
@@ -113,3 +115,17 @@ def test_of_several_runs_the_headline_is_that_of_the_ends_and_disturbed_ones_are
     )
     turns = rank([run(1.6, turns=True, **names[0]), run(turns=True, **names[1]), run(1.2, turns=True, **names[2])])
     assert "torch is 1.60x slower than jax" in comparing.headline(turns)
+
+
+def test_a_ceiling_is_named_once_however_many_ops_are_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze_timed(handmade.profile(ops=handmade.OPS * 40))
+    named: list[str] = []
+    roof_name = wording.roof_name
+
+    def counting(ceiling: str) -> str:
+        named.append(ceiling)
+        return roof_name(ceiling)
+
+    monkeypatch.setattr(wording, "roof_name", counting)
+    assert wording.roofs_of(analysis, "compute") == wording.roofs_of(analyze_timed(handmade.profile()), "compute")
+    assert len(named) <= 2 * len(set(analysis.table.ceiling))

@@ -48,9 +48,9 @@ def _short(shown: Mapping[str, str], by: str) -> dict[str, str]:
     # An op is called by its own name; where the trace has none, by that of its kernel.
     kernels = [name for name in shown if by == "kernel" or shown[name].startswith(("void ", "_Z"))]
     texts = dict(shown)
-    for numbers in (False, True):
-        candidates = kernels if not numbers else [name for name in kernels if len(_alike(texts)[texts[name]]) > 1]
-        texts |= {name: brief(shown[name], numbers) for name in candidates}
+    texts |= {name: brief(shown[name]) for name in kernels}
+    namesakes_by_text = _alike(texts)
+    texts |= {name: brief(shown[name], True) for name in kernels if len(namesakes_by_text[texts[name]]) > 1}
     for namesakes in _alike(texts).values():
         if len(namesakes) > 1:
             for name, difference in zip(namesakes, _differences([shown[name] for name in namesakes]), strict=True):

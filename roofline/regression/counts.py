@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.schema import Op
-from roofline.regression.growth import Gate, GrownPlace, Measure, Of, grown_places, make_gate, most_first, skip_gate
+from roofline.regression.growth import (
+    Gate,
+    GrownPlace,
+    Measure,
+    Of,
+    distinct_ops,
+    grown_places,
+    make_gate,
+    most_first,
+    skip_gate,
+)
 from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
@@ -17,7 +27,7 @@ def counts(before: WorkAnalysis, after: WorkAnalysis, limits: Limits) -> list[Ga
         *_flops("executed FLOPs", "flops", before, after),
         _bytes(before, after, limits.bytes),
         _kernels(before, after, limits.kernels),
-        _of_ops("unknown work", before, after, _exact(), lambda side, _, op: float(not _is_known(side, op))),
+        _of_ops("unknown work", before, after, _exact(), lambda side, op: float(not _is_known(side, op))),
     ]
     return [*gates, *_compiled(before, after)]
 
@@ -29,14 +39,14 @@ def _exact() -> Limit:
 def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
     """Make a gate for each phase with matrix work; none of it may grow."""
 
-    def of(side: WorkAnalysis, _: int, op: Op) -> float:
+    def of(side: WorkAnalysis, op: Op) -> float:
         return getattr(side.profile.signatures[op.signature].cost, field) or 0.0
 
     def sums(side: WorkAnalysis) -> dict[str, float]:
         by_phase: dict[str, float] = {}
-        for row, op in enumerate(side.profile.ops):
+        for op, many in distinct_ops(side.profile):
             phase = side.profile.phases[op.phase]
-            by_phase[phase] = by_phase.get(phase, 0.0) + of(side, row, op)
+            by_phase[phase] = by_phase.get(phase, 0.0) + many * of(side, op)
         return {phase: work for phase, work in by_phase.items() if work}
 
     first, second = sums(before), sums(after)
@@ -50,7 +60,7 @@ def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalys
 
 
 def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
-    def of(side: WorkAnalysis, _: int, op: Op) -> float:
+    def of(side: WorkAnalysis, op: Op) -> float:
         cost = side.profile.signatures[op.signature].cost
         return (cost.bytes_read or 0.0) + (cost.bytes_written or 0.0)
 
@@ -66,7 +76,7 @@ def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
 def _kernels(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
     if before.device.kind != "cpu" and isinstance(before, Analysis) != isinstance(after, Analysis):
         return skip_gate("kernels", limit, "one profile was only counted, and only a timed one knows its launches")
-    return _of_ops("kernels", before, after, limit, lambda side, _, op: float(op.launches))
+    return _of_ops("kernels", before, after, limit, lambda side, op: float(op.launches))
 
 
 def _is_known(side: WorkAnalysis, op: Op) -> bool:
@@ -75,7 +85,7 @@ def _is_known(side: WorkAnalysis, op: Op) -> bool:
 
 
 def _of_ops(measure: Measure, before: WorkAnalysis, after: WorkAnalysis, limit: Limit, of: Of) -> Gate:
-    first, second = (sum(of(side, row, op) for row, op in enumerate(side.profile.ops)) for side in (before, after))
+    first, second = (sum(many * of(side, op) for op, many in distinct_ops(side.profile)) for side in (before, after))
     return make_gate(measure, None, limit, first, second, grown_places(before, after, of))
 
 

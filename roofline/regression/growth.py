@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.analysis.analysis import WorkAnalysis
-from roofline.core.schema import Op
+from roofline.analysis.columns import columns, often
+from roofline.core.rows import per_profile
+from roofline.core.schema import Op, Profile
 from roofline.regression.limits import ROUNDING, Limit
 
 Status = Literal["passed", "failed", "unresolved", "skipped"]
@@ -23,8 +25,8 @@ Measure = Literal[
     "graph breaks",
     "opaque",
 ]
-#: (analysis, row, op) -> the amount that is summed over the ops of a step.
-Of = Callable[[WorkAnalysis, int, Op], float]
+#: (analysis, op) -> the amount that is summed over the ops of a step; `distinct_ops` are asked once.
+Of = Callable[[WorkAnalysis, Op], float]
 _Places = dict[tuple[str, ...], dict[str, float]]
 
 #: Causes that a failed gate names.
@@ -99,6 +101,13 @@ def most_first(cause: GrownPlace) -> tuple[float, tuple[str, ...], str]:
     return -cause.amount, tuple(name or "" for name in cause.place), cause.what
 
 
+@per_profile
+def distinct_ops(profile: Profile) -> tuple[tuple[Op, int], ...]:
+    """List the ops that differ in signature, phase, block or launches, and how many ops of the step are like each."""
+    of = columns(profile)
+    return tuple((profile.ops[row], many) for row, many in often(of.signature, of.phase, of.block, of.launches))
+
+
 def grown_places(before: WorkAnalysis, after: WorkAnalysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
     """List the places (phase, block, class) where a measure of the ops grew, most first, each with its main op."""
     (first, ops_then), (second, ops_now) = (_by_place(side, of, phase) for side in (before, after))
@@ -119,14 +128,13 @@ def _by_place(side: WorkAnalysis, of: Of, phase: str | None) -> tuple[_Places, d
     profile = side.profile
     sums: _Places = {}
     ops: dict[tuple[str, ...], int] = {}
-    for row, op in enumerate(profile.ops):
+    for op, many in distinct_ops(profile):
         if phase is not None and profile.phases[op.phase] != phase:
             continue
         signature = profile.signatures[op.signature]
         place = (profile.phases[op.phase], profile.blocks[op.block], side.op_class(op))
         name = f"{signature.name} {signature.shapes}".strip()
         rows = sums.setdefault(place, {})
-        value = of(side, row, op)
-        rows[name] = rows.get(name, 0.0) + value
-        ops[place] = ops.get(place, 0) + 1
+        rows[name] = rows.get(name, 0.0) + many * of(side, op)
+        ops[place] = ops.get(place, 0) + many
     return sums, ops

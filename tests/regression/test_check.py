@@ -11,12 +11,12 @@ import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.core.cost import unknown
 from roofline.core.schema import Compilation, Op, Precision, Profile, Wall
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.check import Result, check
-from roofline.regression.growth import Gate
+from roofline.regression.growth import Gate, grown_places
 from roofline.regression.limits import Limit, Limits
 from roofline.regression.times import interval
 
@@ -408,3 +408,18 @@ def test_what_else_is_different() -> None:
         ("torch", "2.13.0", "2.14.0"),
         ("tf32", "off", "none"),
     )
+
+
+def test_ops_that_are_alike_are_asked_once() -> None:
+    """Of 40 times the step, each op of it is asked once for all, and the amounts are those of 40 steps."""
+    before, after = (analyze(handmade.profile(ops=handmade.OPS * times)) for times in (1, 40))
+    asked: list[Op] = []
+
+    def launches(side: WorkAnalysis, op: Op) -> float:
+        asked.append(op)
+        return float(op.launches)
+
+    places = grown_places(before, after, launches)
+    assert len(asked) <= 2 * len(handmade.OPS)
+    assert sum(place.amount for place in places) == 39 * sum(op.launches for op in handmade.OPS)
+    assert sum(place.ops or 0 for place in places) == 39 * len(handmade.OPS)

@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.caches import loops
+from roofline.analysis.columns import numbered
 from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.exposure import overlaps
 from roofline.core.arrays import Array, Bools, Rows
@@ -121,29 +122,30 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     times = executions(profile)
     if times.sum() > max(MOST_SEGMENTS, 2 * len(times)):
         times = np.ones(len(times), np.int64)
-    parts, numbers = _distinct_parts(analysis, divide)
-    pairs = [(op, number) for op in _in_order(times).tolist() for number in numbers[op]]
-    rows, chosen = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    parts, rows, chosen = _all_parts(analysis, _in_order(times), divide)
+    ops, numbers = rows.tolist(), chosen.tolist()
+    places, scopes = [part.place for part in parts], [_NUMBER.sub("*", part.scope) for part in parts]
+    signatures = [part.signature for part in parts]
     weight = np.asarray([part.weight for part in parts], np.float64)[chosen] / times[rows]
     own = of.own.reshape(len(profile.ops), len(profile.profiled.corrected) if profile.profiled else 0) * NANOSECOND
     ceilings = _ceilings(analysis)
     flops, model_flops = np.asarray([(part.flops, part.model_flops) for part in parts]).reshape(-1, 2).T
     moved = np.asarray([_nan(signature.cost.bytes) for signature in profile.signatures], np.float64)
     return Segments(
-        places=tuple(parts[number].place for _, number in pairs),
-        scope=tuple(_NUMBER.sub("*", parts[number].scope) for _, number in pairs),
+        places=tuple([places[number] for number in numbers]),
+        scope=tuple([scopes[number] for number in numbers]),
         op_class=np.asarray([CLASSES.index(part.place.op_class) for part in parts], np.int64)[chosen],
         op=rows,
         weight=weight,
         times=times[rows],
-        signature=tuple(parts[number].signature for _, number in pairs),
-        op_signature=tuple(profile.signatures[number] for number in of.signature[rows].tolist()),
-        fused=np.asarray([bool(op.constituents) for op in profile.ops], bool)[rows],
+        signature=tuple([signatures[number] for number in numbers]),
+        op_signature=tuple([profile.signatures[number] for number in of.signature[rows].tolist()]),
+        fused=(of.constituents > 0)[rows],
         own=own[rows] * weight[:, None],
         overlap=overlaps(analysis)[rows] * weight,
         uncosted=(table.uncosted > 0)[rows],
         floor=table.floor[rows] * weight,
-        ceiling=tuple(ceilings[op] for op, _ in pairs),
+        ceiling=tuple([ceilings[op] for op in ops]),
         quantity=_quantities(analysis, ceilings)[rows] * weight,
         launches=of.launches[rows] * weight,
         flops=flops[chosen] / times[rows],
@@ -173,18 +175,23 @@ def _in_order(times: Rows) -> Rows:
     return np.concatenate([np.zeros(0, np.int64), *turns])
 
 
-def _distinct_parts(analysis: Analysis, divide: bool) -> tuple[list[_Part], list[range]]:
-    """List the parts of ops, once for ops that have the same; and of each op which of them it has."""
-    parts: list[_Part] = []
-    ranges: dict[Hashable, range] = {}
-    numbers = []
-    for op in analysis.profile.ops:
-        key = op.signature, op.scope, op.phase, op.block, op.constituents, op.places
-        if key not in ranges:
-            parts += (new := _parts(analysis, op, divide))
-            ranges[key] = range(len(parts) - len(new), len(parts))
-        numbers.append(ranges[key])
-    return parts, numbers
+def _all_parts(analysis: Analysis, order: Rows, divide: bool) -> tuple[list[_Part], Rows, Rows]:
+    """List the parts of ops, once for ops that have the same.
+
+    Return with them the segments of the ops in an order: the op of each, and which of the parts it is.
+    """
+    profile, of = analysis.profile, columns(analysis.profile)
+    keys = [of.signature, of.scope, of.phase, of.block]
+    if divide and of.constituents.any():
+        fused: dict[Hashable, int] = {}
+        keys.append(np.asarray([fused.setdefault((op.constituents, op.places), len(fused)) for op in profile.ops]))
+    kind, first = numbered(*keys)
+    parts_of = [_parts(analysis, profile.ops[row], divide) for row in first.tolist()]
+    sizes = np.asarray([len(parts) for parts in parts_of], np.int64)
+    begins = np.cumsum(sizes) - sizes
+    kind = kind[order]
+    number = np.arange(sizes[kind].sum()) - np.repeat(np.cumsum(sizes[kind]) - sizes[kind], sizes[kind])
+    return list(chain(*parts_of)), np.repeat(order, sizes[kind]), np.repeat(begins[kind], sizes[kind]) + number
 
 
 def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:

@@ -160,7 +160,9 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
     runs = analyze_together(a, b)
     resamples = draw(runs[0], runs[1]), draw(runs[1], runs[0])
     gap = _gap(runs, resamples)
-    work, kernel = (_view(runs, resamples, gap, divide) for divide in (True, False))
+    work = _view(runs, resamples, gap, divide=True)
+    # Where nothing is fused there is nothing to divide.
+    kernel = _view(runs, resamples, gap, divide=False) if any(run.table.columns.fused.any() for run in runs) else work
     return Comparison(runs[0], runs[1], parity(*runs, names), work, kernel, gap)
 
 

@@ -113,10 +113,14 @@ def flops_words(known_flops: Both, unknown_shares: Both) -> tuple[str, str]:
 def model_flops(analysis: Analysis) -> dict[str, float]:
     """Add up the model FLOPs of each phase that are known; fused ops count where their constituents belong."""
     flops: dict[str, float] = {}
+    alike: dict[Hashable, list[tuple[str, float]]] = {}
     for op in analysis.profile.ops:
-        for phase, signature in matrix_work(analysis, op):
-            if signature.cost.model_flops:
-                flops[phase] = flops.get(phase, 0.0) + signature.cost.model_flops
+        key = op.signature, op.phase, op.constituents, op.places
+        if key not in alike:
+            works = ((phase, signature.cost.model_flops) for phase, signature in matrix_work(analysis, op))
+            alike[key] = [(phase, work) for phase, work in works if work]
+        for phase, work in alike[key]:
+            flops[phase] = flops.get(phase, 0.0) + work
     return flops
 
 
@@ -183,11 +187,15 @@ def _unmatched(run: Analysis, other_run: Analysis) -> Iterator[tuple[str, Signat
 def _unknown(run: Analysis) -> dict[Hashable, list[int]]:
     """Return rows of ops of unknown model FLOPs by phase, name, shapes and sizes of what they read and write."""
     rows: dict[Hashable, list[int]] = defaultdict(list)
+    signatures, phases = run.profile.signatures, run.profile.phases
+    kinds = {
+        number: (signature.name, signature.shapes, signature.reads, signature.writes)
+        for number, signature in enumerate(signatures)
+        if signature.cost.model_flops is None or signature.cost.is_partly_known
+    }
     for row, op in enumerate(run.profile.ops):
-        signature = run.profile.signatures[op.signature]
-        if signature.cost.model_flops is None or signature.cost.is_partly_known:
-            phase = run.profile.phases[op.phase]
-            rows[phase, signature.name, signature.shapes, signature.reads, signature.writes].append(row)
+        if op.signature in kinds:
+            rows[phases[op.phase], *kinds[op.signature]].append(row)
     return rows
 
 

@@ -155,8 +155,8 @@ def _flops(run: WorkAnalysis, of: Callable[[WorkAnalysis, Op], str | None]) -> d
     """Add up the executed matrix FLOPs by what `of` says of an op."""
     flops_by_name: dict[str, float] = {}
     for op in run.profile.ops:
-        flops, name = run.profile.signatures[op.signature].cost.flops, of(run, op)
-        if flops and name:
+        flops = run.profile.signatures[op.signature].cost.flops
+        if flops and (name := of(run, op)):
             flops_by_name[name] = flops_by_name.get(name, 0.0) + flops
     return flops_by_name
 

@@ -102,9 +102,11 @@ class _Drawing(NamedTuple):
 def _drawing(run: Analysis) -> _Drawing:
     """Count the ops that draw. Whole numbers that an op reads which draws are its seed, and judged with that op."""
     profile = run.profile
+    random = {number for number, signature in enumerate(profile.signatures) if signature.op_class == "random"}
     drawn = [
         (number, signature)
         for number, op in enumerate(profile.ops)
+        if op.signature in random or not random.isdisjoint(op.constituents)
         for signature, op_class, phase in (
             (profile.signatures[op.signature], run.op_class(op), profile.phases[op.phase]),
             *((part.signature, part.op_class, part.phase) for part in run.constituents(op)),

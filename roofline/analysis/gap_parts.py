@@ -175,9 +175,11 @@ def _host_under_profiler(
 
 def _reads(profile: Profile) -> Bools:
     """Return before which ops the host reads results: of the op before, or by the op, a copy out; shape (ops,)."""
-    out = [crossing(name) == "out" for name in profile.kernels]
-    copies = [bool(op.kernels) and all(out[name] for name, _ in op.kernels) for op in profile.ops]
-    return np.asarray([bool(op.host_reads) or copy for op, copy in zip(profile.ops, copies, strict=True)])
+    reads = np.asarray([bool(op.host_reads) for op in profile.ops], bool)
+    out = {number for number, name in enumerate(profile.kernels) if crossing(name) == "out"}
+    if out:
+        reads |= [bool(op.kernels) and all(number in out for number, _ in op.kernels) for op in profile.ops]
+    return reads
 
 
 def _less(times: Array, seconds: float) -> Array:

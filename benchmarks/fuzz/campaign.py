@@ -72,7 +72,14 @@ class Campaign:
         signal.signal(signal.SIGPROF, _too_long)
         gc.collect()
         gc.freeze()
-        options = [f"-max_len={LONGEST_INPUT}", "-timeout=120", "-rss_limit_mb=0", "-verbosity=0", "-detect_leaks=0"]
+        options = [
+            f"-max_len={LONGEST_INPUT}",
+            "-timeout=120",
+            "-rss_limit_mb=0",
+            "-report_slow_units=3600",
+            "-verbosity=0",
+            "-detect_leaks=0",
+        ]
         options += [
             f"-artifact_prefix={self.folder}/finds/",
             *(str(self.folder / part) for part in ("corpus", "seeds")),

@@ -43,7 +43,7 @@ def check(
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     texts = {name: text for name, text in options.items() if text is not None}
     allowed = parse_limits(texts, Limits() if limits is None else limits_file.read(Path(limits)), "max_")
-    before = profile(baseline)
+    before = gates.Baseline(profile(baseline))
     runs = {_name(run, f"run {number}"): run for number, run in enumerate(current, 1)}
     judged = judge(
         list(runs),

@@ -88,7 +88,7 @@ def command(
     extra = tables.arguments(renderer, format, width=width)
     from roofline.regression import limits_file
     from roofline.regression.batch import judge, worst
-    from roofline.regression.check import check
+    from roofline.regression.check import Baseline, check
     from roofline.regression.limits import Limits, parse_limits
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
@@ -96,7 +96,7 @@ def command(
     allowed = parse_limits(texts, Limits() if limits is None else limits_file.read(limits), "--max-")
     check_once([baseline, *current])
     with if_long(f"checking {', '.join(map(printable, current))}"):
-        before = load(baseline)
+        before = Baseline(load(baseline))
         judged = judge(
             [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
         )

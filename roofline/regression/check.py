@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis, analyze, why_untimed
 from roofline.comparison.machine_speed import machine_speed
@@ -45,10 +46,22 @@ class Result:
         return tuple(gate for gate in self.gates if gate.status == "failed")
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """Hold the profile that others are judged by: analysed once for all of them, when the first is judged."""
+
+    profile: Profile
+
+    @cached_property
+    def analysis(self) -> WorkAnalysis:
+        """Analyse the profile. Raises InputError for one without a plain step."""
+        return analyze(self.profile)
+
+
 def check(
-    baseline: Profile, current: Profile, limits: Limits, counts_only: bool = False, allow_name: bool = False
+    baseline: Profile | Baseline, current: Profile, limits: Limits, counts_only: bool = False, allow_name: bool = False
 ) -> Result:
-    """Judge `current` by `baseline`.
+    """Judge `current` by `baseline`: a `Baseline` where several are judged by it.
 
     counts_only: ignore times, gap and memory, and the flags that make them unusable. allow_name: the model's name may
     differ, as a trace's comes from its file.
@@ -57,8 +70,9 @@ def check(
     for times that cannot be judged: others used the processor, the machine was slower meanwhile, or a growth beyond
     its limit has too few steps to be told from noise.
     """
-    _check_step(baseline, current, allow_name)
-    before, after = analyze(baseline), analyze(current)
+    baseline = Baseline(baseline) if isinstance(baseline, Profile) else baseline
+    _check_step(baseline.profile, current, allow_name)
+    before, after = baseline.analysis, analyze(current)
     gates = counts(before, after, limits)
     if not counts_only:
         first, second = _require_times(before, "BASELINE"), _require_times(after, "CURRENT")

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.core.schema import Compilation, Memory, Profile, Wall, load, save
 from roofline.projection.project import project
 from roofline.regression import check
@@ -473,3 +473,20 @@ def test_a_model_of_billions_is_counted_for_a_device_that_is_not_here(measuring:
         2,
         "roofline: A profile made with --count-only can be shown as text only: leave --format json out.\n",
     )
+
+
+def test_the_baseline_of_several_profiles_is_analysed_once(
+    roofline: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five profiles take six analyses."""
+    path = str(tmp_path / "step.json")
+    save(handmade.profile(), path)
+    analysed = []
+
+    def counting(profile: Profile) -> WorkAnalysis:
+        analysed.append(profile)
+        return analyze(profile)
+
+    monkeypatch.setattr(check, "analyze", counting)
+    assert roofline("check", path, *[path] * 5).code == 0
+    assert len(analysed) == 1 + 5

@@ -20,6 +20,10 @@
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make fuzz   fuzzes every reader and every renderer of data that come from anywhere, SECONDS=20 of processor time each
 #             (20 minutes), or ONLY="hlo kineto", readers or renderers; fuzz/ has what was found, and the next run goes on
+# make dist   builds wheel and source distribution twice, from copies of what git knows, and fails unless they are equal to
+#             the byte (a minute); audit lists what the wheel needs (CycloneDX) and fails if a vulnerability of it is known
+# make compat installs the wheel with the lowest and the newest release of each dependency on Python 3.11, 3.12 and 3.13,
+#             runs it, and writes docs/reference/versions.md (half an hour; what is in compat/ is not run again)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
 #             goes on where it was; gpu-wheels makes what it installs, gpu-report prints what it found (docs/a100.md)
 
@@ -31,7 +35,7 @@ N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench fuzz truth functions cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench fuzz truth functions cells reference claims annotations plants settled dist audit compat gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -126,6 +130,44 @@ plants: .venv/installed
 
 settled: .venv/installed
 	$(BIN)/python benchmarks/settled.py
+
+RELEASE := .venv/release/bin
+
+.venv/release/installed: constraints.txt
+	$(PYTHON) -m venv .venv/release
+	$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build setuptools packaging \
+	  cyclonedx-bom pip-audit
+	touch $@
+
+# Of the same commit the same bytes: the time of all files is the commit's, and setuptools is the one in constraints.txt.
+dist: .venv/release/installed
+	rm -rf dist build
+	set -e; for copy in first second; do \
+	  mkdir -p build/$$copy/source; \
+	  git ls-files -z | tar -c --null -T - | tar -x -C build/$$copy/source; \
+	  SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(RELEASE)/python -m build --no-isolation --outdir build/$$copy/dist \
+	    build/$$copy/source > build/$$copy/log 2>&1 || { cat build/$$copy/log; exit 1; }; \
+	done
+	diff -r build/first/dist build/second/dist
+	mv build/first/dist dist && rm -r build
+	cd dist && sha256sum * | tee SHA256SUMS
+
+# What the wheel needs today, with the light extras; and what the tests run against. --strict: what could not be looked up
+# is no release without known vulnerabilities.
+audit: dist
+	rm -rf .venv/audited
+	$(PYTHON) -m venv --without-pip .venv/audited
+	$(RELEASE)/python -m pip --python .venv/audited/bin/python install --quiet --disable-pip-version-check \
+	  "$$(echo dist/*.whl)[pandas,parquet]"
+	$(RELEASE)/python -m pip --python .venv/audited/bin/python freeze --exclude roofline > .venv/audited/requirements.txt
+	$(RELEASE)/cyclonedx-py environment .venv/audited/bin/python --output-reproducible --output-format JSON \
+	  --output-file dist/roofline.cdx.json
+	for list in .venv/audited/requirements.txt constraints.txt; do \
+	  $(RELEASE)/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement $$list || exit 1; \
+	done
+
+compat: dist
+	$(RELEASE)/python benchmarks/compat.py dist/*.whl --write
 
 # On the machine with the GPU, whose Python has the frameworks; from gpu-wheels/ where it has no network.
 gpu:

@@ -43,9 +43,10 @@ def test_no_module_lies_outside_a_package() -> None:
             assert module.parent.resolve() in known, f"{module.relative_to(ROOT)} is in no package"
 
 
-def test_the_version_is_said_once() -> None:
+def test_the_version_is_said_once_and_cited() -> None:
     assert "version" in PROJECT["project"]["dynamic"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "roofline.version.__version__"}
+    assert f"\nversion: {roofline.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
         f"{TOPS[top].replace('.', '/')}/{path.relative_to(ROOT / top).as_posix()}"
         for top in TOPS
         for path in (ROOT / top).rglob("*")
-        if path.suffix in (".py", ".toml", ".json", ".csv", ".css", ".js")
+        if path.suffix in (".py", ".toml", ".json", ".csv", ".css", ".js", ".typed")
         and not path.name.startswith(".")
         and path.is_file()
     }
@@ -112,6 +113,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert "roofline/profiles/__init__.py" in inside
     assert "roofline/profiles/h100/bert-torch-infer-b32-tf32.json" in inside
     assert "roofline/published/keras_benchmark.csv" in inside
+    assert "roofline/py.typed" in inside
     assert "roofline/published/keras_benchmark.toml" in inside
     assert "roofline/renderers/report/assets/report.css" in inside
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -12,6 +13,7 @@ from roofline.errors import MeasurementError
 from roofline.measuring.in_loop import LoopRecording
 from roofline.running.boundaries import ORDER
 from roofline.running.boundaries._functions import CompiledFunctions
+from roofline.running.boundaries.keras_fit import _trained
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measurement, Wanted
 from roofline.running.run import boundaries
@@ -260,3 +262,23 @@ def test_the_updates_of_another_optimizer_are_another_loop() -> None:
     assert steps.choice.seen == 10
     assert [loop.choice is not None and loop.choice.rank for loop in steps.loops] == [OPTIMIZER] * 2
     assert steps.measures
+
+
+def test_a_fit_whose_classes_do_not_tell_its_weights_goes_on() -> None:
+    """A list of callbacks that defines equality has no hash; the weights of a model may be a property that raises."""
+
+    class Callbacks(list[int]):
+        pass
+
+    class Model:
+        @property
+        def trainable_variables(self) -> None:
+            raise RuntimeError
+
+    class Fit:
+        pass
+
+    trained: WeakKeyDictionary[object, Hashable] = WeakKeyDictionary()
+    assert _trained(Callbacks(), Model(), trained) is None
+    assert _trained(Fit(), Model(), trained) is None
+    assert not trained

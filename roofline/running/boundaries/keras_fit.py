@@ -17,9 +17,9 @@ def watch(watcher: Watcher) -> None:
 
     def ended(callbacks: Any, logs: Any) -> None:
         model = getattr(callbacks, "model", None)
-        if callbacks not in trained:
-            trained[callbacks] = tuple(shapes_of(getattr(model, "trainable_variables", ())))
-        watcher.ended("batch", "a batch of fit", results=(logs,), model=model, detail=trained[callbacks])
+        watcher.ended(
+            "batch", "a batch of fit", results=(logs,), model=model, detail=_trained(callbacks, model, trained)
+        )
 
     _keras_loops.watch(
         watcher,
@@ -30,6 +30,16 @@ def watch(watcher: Watcher) -> None:
         },
     )
     _keras_loops.watch_last_batches(watcher)
+
+
+def _trained(callbacks: Any, model: Any, trained: WeakKeyDictionary[Any, Hashable]) -> Hashable:
+    """Return the shapes of the weights that a `fit` trains; None where classes of the program do not tell."""
+    try:
+        if callbacks not in trained:
+            trained[callbacks] = tuple(shapes_of(getattr(model, "trainable_variables", ())))
+        return trained[callbacks]
+    except Exception:  # a list without a hash, a property that raises: the program's `fit` must not
+        return None
 
 
 BOUNDARY = Boundary(name="batch of fit", module="", watch=watch, backend="keras")

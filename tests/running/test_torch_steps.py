@@ -15,6 +15,7 @@ from steps_found import asides, found, ran
 import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
+from roofline.running.boundaries import torch_optimizer
 from roofline.running.measurement import Wanted
 
 SOON = Wanted(first=2, last=47)
@@ -24,6 +25,20 @@ def test_an_update_ends_a_step() -> None:
     ended = ran("loop", 30)
     assert found(ended) == ("torch_optimizer", 1, 30)
     assert asides(ended) == {}
+
+
+def test_updates_of_two_networks_differ_by_what_they_update() -> None:
+    """An optimizer may have the address of an earlier one: 3 x 2 + 2 numbers, then 5 x 2 + 2."""
+    seen: list[object] = []
+
+    class Sees:
+        def ended(self, source: object, label: str, detail: object) -> None:
+            seen.append(detail)
+
+    updates = torch_optimizer._Updates(Sees())  # type: ignore[arg-type]
+    for inputs in (3, 5):
+        updates.ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
+    assert seen == [8, 12]
 
 
 def test_accumulated_batches_are_one_step() -> None:

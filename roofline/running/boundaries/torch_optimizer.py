@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundary import Boundary, Watcher
@@ -24,11 +25,22 @@ class _Updates(threading.local):
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
+        self._sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self.count, self.running = 0, False
 
     def ended(self, optimizer: Any) -> None:
         """Report that an update has ended, or was left out."""
-        self._watcher.ended(id(optimizer), type(optimizer).__name__)
+        self._watcher.ended(id(optimizer), type(optimizer).__name__, detail=self._size(optimizer))
+
+    def _size(self, optimizer: Any) -> int | None:
+        """Count the numbers that it updates: another network's may have its address, once it is gone."""
+        try:
+            if optimizer not in self._sizes:
+                groups = optimizer.param_groups
+                self._sizes[optimizer] = sum(weight.numel() for group in groups for weight in group["params"])
+            return self._sizes[optimizer]
+        except Exception:  # of a class of the program's, in the middle of its update
+            return None
 
 
 def watch(watcher: Watcher) -> None:

@@ -51,7 +51,8 @@ def traces(tmp_path: Path) -> Path:
 
 
 def names(place: Path) -> list[str]:
-    return sorted(file.name for file in place.iterdir())
+    """What lies there, but for what Python compiled of a step's file."""
+    return sorted(file.name for file in place.iterdir() if file.name != "__pycache__")
 
 
 def start(

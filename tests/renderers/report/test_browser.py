@@ -81,6 +81,7 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("there is no Chromium here: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
+        sync_api.expect.set_options(timeout=60_000)  # of the 5 s that are usual a busy machine needs more
         started = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield started
         started.close()

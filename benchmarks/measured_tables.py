@@ -1,4 +1,4 @@
-"""The tables of ten backends and of small networks: docs/cpu-comparison.md and docs/simplechains.md.
+"""The tables of ten backends, of small networks and of two sweeps: docs/cpu-comparison.md, simplechains.md, grids.md.
 
 python benchmarks/measured_tables.py     write them anew, from docs/measured and the profiles that ship
 """
@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
+
+import measured_grids
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
@@ -69,6 +72,15 @@ def small_networks() -> str:
     return _table(_SMALL, rows)
 
 
+def _rows(make: Callable[..., list[tuple[str, ...]]], *of: Any) -> str:
+    head, *rows = make(*of)
+    return _table(head, rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
+
+
 #: The tables of each page by their names.
 TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "cpu-comparison.md": {"inference": partial(backends, "bert-infer-1-thread")},
@@ -76,6 +88,17 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "small networks": small_networks,
         "training": partial(backends, "mlp-train-1-thread"),
         "inference": partial(backends, "mlp-infer-1-thread"),
+    },
+    "grids.md": {
+        "who is fastest": partial(_rows, measured_grids.winners, "hf2019"),
+        "times of a step": partial(_rows, measured_grids.times, "hf2019"),
+        "factors": partial(
+            _rows,
+            measured_grids.factors,
+            "hf2019",
+            [("torch", "torchscript"), ("torch", "tensorflow-xla"), ("torchscript", "tensorflow-xla")],
+        ),
+        "small networks": partial(_rows, measured_grids.times, "simplechains"),
     },
 }
 
@@ -89,10 +112,6 @@ def page(name: str) -> str:
         text, number = re.subn(pattern, f"{mark}\n\n{made()}\n\n{_END}", text, flags=re.DOTALL)
         assert number == 1, f"{name} has no place for the table {table}"
     return text
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows))
 
 
 if __name__ == "__main__":

@@ -10,17 +10,24 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from roofline.errors import reason
+from roofline.recording.recording import Say
+
 
 class AfterImport(MetaPathFinder):
-    """Wait for the import of some modules; a finder in front of all others, which finds nothing itself."""
+    """Wait for the import of some modules; a finder in front of all others, which finds nothing itself.
 
-    def __init__(self) -> None:
+    Where a library has changed, so that a function fails, a line says so, and the program's import goes on.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
         self._waiting: dict[str, list[Callable[[], None]]] = {}
 
     def call(self, module: str, function: Callable[[], None]) -> None:
         """Call a function when a module has been imported, or at once where it has."""
         if module in sys.modules:
-            function()
+            self._try(module, function)
         else:
             self._waiting.setdefault(module, []).append(function)
 
@@ -50,7 +57,14 @@ class AfterImport(MetaPathFinder):
     def _imported(self, module: str) -> None:
         """Call what waits for a module; a spec alone, which some ask for to know whether it is there, calls nothing."""
         for function in self._waiting.pop(module, ()):
+            self._try(module, function)
+
+    def _try(self, module: str, function: Callable[[], None]) -> None:
+        try:
             function()
+        except Exception as error:
+            version = getattr(sys.modules.get(module.partition(".")[0]), "__version__", "?")
+            self._say(f"{module} {version} cannot be watched ({reason(error)})")
 
 
 class _Loader(Loader):

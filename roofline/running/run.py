@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from roofline.running.boundary import Boundary
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measured, Measurement, Wanted
 from roofline.running.program import Program
-from roofline.running.steps import Steps, StepWatcher
+from roofline.running.steps import Steps
 from roofline.units import seconds
 
 _CURE = (
@@ -127,15 +126,12 @@ def boundaries() -> tuple[Boundary, ...]:
 def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
-    imports = AfterImport()
+    imports = AfterImport(say)
     steps = Steps(kinds, Measurement(wanted, program.name, say), imports)
     watchers = [steps.watcher(rank) for rank in range(len(kinds))]
     for boundary, watcher in zip(kinds, watchers, strict=True):
-        watch = partial(_watch, boundary, watcher, say)
-        if boundary.module:
-            imports.call(boundary.module, watch)
-        else:
-            watch()
+        # What waits for no library may look at once, as behind a module that there always is.
+        imports.call(boundary.module or "sys", partial(boundary.watch, watcher))
     imports.install()
     os.register_at_fork(after_in_child=steps.close)
     error = _error_of(program.run)
@@ -156,12 +152,3 @@ def _error_of(function: Callable[[], None]) -> BaseException | None:
     except BaseException as error:
         return error
     return None
-
-
-def _watch(boundary: Boundary, watcher: StepWatcher, say: Say) -> None:
-    """Let a boundary hook in; where a library has changed, steps end at the others."""
-    try:
-        boundary.watch(watcher)
-    except Exception as error:
-        version = getattr(sys.modules.get(boundary.module.partition(".")[0]), "__version__", "?")
-        say(f"{boundary.module} {version} cannot be watched ({reason(error)})")

@@ -55,7 +55,7 @@ class _Watcher(StepWatcher):
 def seen() -> Iterator[list[tuple[str, str, tuple[object, ...]]]]:
     """What all boundaries report, in order; their hooks are taken away at the end."""
     reports: list[tuple[str, str, tuple[object, ...]]] = []
-    kinds, imports = boundaries(), AfterImport()
+    kinds, imports = boundaries(), AfterImport(print)
     steps = Steps(kinds, Measurement(Wanted(), "loop", lambda text: None), imports)
     watchers = [_Watcher(steps, rank, name, reports) for rank, name in enumerate(ORDER)]
     for kind, watcher in zip(kinds, watchers, strict=False):

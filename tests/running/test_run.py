@@ -75,7 +75,7 @@ def test_a_program_whose_steps_are_not_found_ends_with_4(tmp_path: Path) -> None
 def test_an_error_of_ours_does_not_end_the_program() -> None:
     """A report whose source cannot be hashed."""
     measurement = Measurement(Wanted(), "program", lambda text: None)
-    steps = Steps(boundaries(), measurement, AfterImport())
+    steps = Steps(boundaries(), measurement, AfterImport(print))
     steps.watcher(0).ended([], "call")  # type: ignore[arg-type]
     assert steps.closed
     assert isinstance(measurement.error, MeasurementError)

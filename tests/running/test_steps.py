@@ -47,7 +47,7 @@ def measurement() -> _Measurement:
 
 @pytest.fixture
 def steps(measurement: _Measurement) -> Steps:
-    return Steps(boundaries(), measurement, AfterImport())
+    return Steps(boundaries(), measurement, AfterImport(print))
 
 
 def elsewhere(function: Callable[[], object]) -> None:
@@ -153,7 +153,9 @@ def test_a_call_in_another_thread_is_no_part_of_one_that_runs(steps: Steps, meas
 
 def measured(loops: int = 3) -> Steps:
     """Return the steps of a loop of updates, each behind a call, that was measured."""
-    steps = Steps(boundaries(), _Measurement(Wanted(first=2, loops=loops), "loop", lambda text: None), AfterImport())
+    steps = Steps(
+        boundaries(), _Measurement(Wanted(first=2, loops=loops), "loop", lambda text: None), AfterImport(print)
+    )
     train(steps, 9)
     steps.measurement.close()
     steps.measurement.measured = [object()]  # type: ignore[list-item]
@@ -231,7 +233,7 @@ def test_without_further_loops_none_is_looked_for() -> None:
 
 def test_a_long_episode_is_a_step_of_its_loop() -> None:
     """Where no two steps have the same number of calls, many of the usual ones are no other loop."""
-    steps = Steps(boundaries(), _Measurement(Wanted(first=2, loops=3), "loop", lambda text: None), AfterImport())
+    steps = Steps(boundaries(), _Measurement(Wanted(first=2, loops=3), "loop", lambda text: None), AfterImport(print))
     for calls in range(1, 9):
         train(steps, 1, calls)
     steps.measurement.close()

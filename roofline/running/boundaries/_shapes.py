@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def shapes_of(values: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """List the shapes of the arrays among values; () of one that has none to tell, such as a nested tensor.
+def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return the shapes of the arrays among values; () of one that has none to tell, such as a nested tensor.
 
     An argument may be any object of the program, and its `shape` may raise: the program's call must not.
     """
@@ -18,4 +18,9 @@ def shapes_of(values: Iterable[Any]) -> list[tuple[Any, ...]]:
                 shapes.append(tuple(value.shape))
         except Exception:
             shapes.append(())
-    return shapes
+    return tuple(shapes)
+
+
+def of_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return the shapes of the arrays among the arguments of a call."""
+    return shapes_of((*args, *kwargs.values()) if kwargs else args)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
-from roofline.running.boundaries._shapes import shapes_of
+from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
 
 #: Modules of Keras 3 and Keras 2, and their class of layers.
@@ -27,7 +27,7 @@ def watch(watcher: Watcher) -> None:
                 result = original(self, *args, **kwargs)
             finally:
                 OUTERMOST.inside = False
-            detail = tuple(shapes_of((*args, *kwargs.values())))
+            detail = of_arguments(args, kwargs)
             watcher.ended(id(self), type(self).__name__, results=(result,), model=self, detail=detail)
             return result
 

@@ -36,7 +36,7 @@ def _trained(callbacks: Any, model: Any, trained: WeakKeyDictionary[Any, Hashabl
     """Return the shapes of the weights that a `fit` trains; None where classes of the program do not tell."""
     try:
         if callbacks not in trained:
-            trained[callbacks] = tuple(shapes_of(getattr(model, "trainable_variables", ())))
+            trained[callbacks] = shapes_of(getattr(model, "trainable_variables", ()))
         return trained[callbacks]
     except Exception:  # a list without a hash, a property that raises: the program's `fit` must not
         return None

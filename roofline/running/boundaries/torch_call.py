@@ -13,7 +13,7 @@ from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundaries._outermost import OUTERMOST
-from roofline.running.boundaries._shapes import shapes_of
+from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -53,7 +53,7 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
             return original(self, *args, **kwargs)
-        detail, with_gradients = _shapes(args, kwargs), torch.is_grad_enabled()
+        detail, with_gradients = of_arguments(args, kwargs), torch.is_grad_enabled()
         if isinstance(self, Module):
             # The module that torch.compile puts around another one has that one's name.
             name = type(self._modules.get("_orig_mod", self)).__name__
@@ -83,7 +83,7 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
         if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
             return made(*args, **kwargs)
         label = _label(getattr(made, "__name__", "function"), True, torch.is_grad_enabled())
-        watcher.ended(id(made), label, detail=_shapes(args, kwargs))
+        watcher.ended(id(made), label, detail=of_arguments(args, kwargs))
         OUTERMOST.inside = True
         try:
             return made(*args, **kwargs)
@@ -98,10 +98,6 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
 def _label(name: str, training: bool, with_gradients: bool) -> str:
     notes = ([] if training else ["eval"]) + ([] if with_gradients else ["no gradients"])
     return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
-    return tuple(shapes_of((*args, *kwargs.values()) if kwargs else args))
 
 
 BOUNDARY = Boundary(

@@ -44,7 +44,7 @@ def is_csv(text: str) -> None:
 
 
 class Tags(HTMLParser):
-    """Collect what a page opens. allowed: how often each active element is the page's own."""
+    """Collect the elements that a page opens, and their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -110,5 +110,6 @@ CHECKS: dict[str, Callable[[str], None]] = {
 
 
 def check(name: str, text: str) -> None:
+    """Raise EscapeError where a text in this format lets through what it must escape."""
     printable(text)
     CHECKS[name](text)

@@ -71,8 +71,7 @@ def pattern(cost: Cost, inplace: bool, device: Device) -> str | None:
 
 def nearest_pattern(share: float, inplace: bool, device: Device) -> str | None:
     """Return the memory ceiling nearest a share of reads in the traffic, among those the device has."""
-    rates = device.family("dram")
-    patterns = [name for name in PATTERNS if name in rates]
+    patterns = [name for name in PATTERNS if f"dram.{name}" in device.ceilings]
     if not patterns:
         return None
     # In-place streams are up to twice as fast on CPUs (no line is fetched only to be overwritten), so being in place
@@ -86,11 +85,11 @@ def cache_time(size: float, traffic: float, device: Device) -> tuple[float, str]
     size: of what the op touches [byte]. A level holds no more than its usable size, and what comes from a larger one
     passes it, while the next bytes are on their way: the slowest level decides. (0, "") where no bandwidth is known.
     """
-    rates = device.family("cache")
     slowest, held = (0.0, ""), 0.0
     for cache in device.caches:
-        if cache.level in rates and size > held:
-            slowest = max(slowest, ((1 - held / size) * traffic / rates[cache.level], cache.level))
+        rate = device.rate(f"cache.{cache.level}")
+        if rate is not None and size > held:
+            slowest = max(slowest, ((1 - held / size) * traffic / rate, cache.level))
             held = max(held, cache.size or 0.0)
     return slowest
 

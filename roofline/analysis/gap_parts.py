@@ -22,6 +22,7 @@ from roofline.core.copies import crossing
 from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTEST_SLEEP
 from roofline.core.executor import COMPILING as COMPILE_TIME
+from roofline.core.rows import rows
 from roofline.core.schema import Profile
 from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import DEVICE_WAITS
@@ -151,7 +152,7 @@ def _host_under_profiler(
     if not profile.ops or any(op.host_ns is None for op in profile.ops):
         dispatch = times * (seconds_of(DISPATCH, _idle_causes(run)) / times.sum() if len(times) else 0.0)
         return dispatch, np.zeros(len(times)), {}
-    framework, python = np.asarray([op.host_ns for op in profile.ops], np.float64).T * NANOSECOND
+    framework, python = rows(profile).host.T * NANOSECOND
     reads = _reads(profile)
     needed = _dispatching(run, python, times, reads)
     # Beside a queue all that no event says to be Python is in the framework, and so are the waits of a host.
@@ -175,10 +176,12 @@ def _host_under_profiler(
 
 def _reads(profile: Profile) -> Bools:
     """Return before which ops the host reads results: of the op before, or by the op, a copy out; shape (ops,)."""
+    of = rows(profile)
     reads = np.asarray([bool(op.host_reads) for op in profile.ops], bool)
-    out = {number for number, name in enumerate(profile.kernels) if crossing(name) == "out"}
-    if out:
-        reads |= [bool(op.kernels) and all(number in out for number, _ in op.kernels) for op in profile.ops]
+    out = np.asarray([crossing(name) == "out" for name in profile.kernels], bool)
+    if out.any():
+        copied = np.bincount(np.repeat(np.arange(len(of.ran)), of.ran)[out[of.kernels[:, 0]]], minlength=len(of.ran))
+        reads |= (of.ran > 0) & (copied == of.ran)
     return reads
 
 

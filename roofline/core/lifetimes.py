@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-#: Buffers that an op touches: number, bytes of each.
-Touches = Sequence[tuple[int, float]]
+import numpy as np
+
+from roofline.core.arrays import Array, Bools
+from roofline.core.rows import Ints
 
 
-@dataclass(slots=True)
-class Lifetime:
-    """What a buffer holds from the op `first` to the op `last`, both included.
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """What buffers hold, each from the op `first` to the op `last`, both included, in the order in which they are made.
 
     bytes: as far as ops touch it at once. made: whether the step makes it; else it was there before. read: whether
     any op reads it.
     """
 
-    bytes: float
-    first: int
-    last: int
-    made: bool
-    read: bool = False
+    bytes: Array
+    first: Ints
+    last: Ints
+    made: Bools
+    read: Bools
 
 
-def lifetimes(ops: Iterable[tuple[Touches, Touches]]) -> list[Lifetime]:
-    """Find what buffers hold during a step, in the order in which it is made. ops: reads and writes of each, in order.
+def lifetimes(op: Ints, buffer: Ints, size: Array, written: Bools) -> Lifetimes:
+    """Find what buffers hold during a step. op, buffer, size [byte], written: of each access, by op, its reads first.
 
     A buffer that an op writes and does not read holds something new, in memory that may have been released and taken
     again meanwhile. What was there before the step stays, whoever writes it.
     """
-    lives: list[Lifetime] = []
-    current: dict[int, Lifetime] = {}
-    for row, (reads, writes) in enumerate(ops):
-        taken = {buffer for buffer, _ in reads}
-        for is_write, touches in enumerate((reads, writes)):
-            for buffer, size in touches:
-                life = current.get(buffer)
-                anew = bool(is_write) and buffer not in taken and (life is None or (life.made and life.last < row))
-                if life is None or anew:
-                    life = current[buffer] = Lifetime(0.0, row, row, made=bool(is_write))
-                    lives.append(life)
-                life.last, life.bytes = row, max(life.bytes, size)
-                life.read |= not is_write
-    return lives
+    order = np.argsort(buffer, kind="stable")
+    op, buffer, size, written = op[order], buffer[order], size[order], written[order]
+    other = np.ones(len(order), bool)
+    other[1:] = buffer[1:] != buffer[:-1]
+    begins = np.flatnonzero(other)
+    made = np.repeat(written[begins], np.diff(begins, append=len(order)))
+    # Of an op that reads a buffer and writes it, the access before the write is its own.
+    later = np.ones(len(order), bool)
+    later[1:] = op[1:] > op[:-1]
+    begins = np.flatnonzero(other | (made & written & later))
+    if not len(begins):
+        return Lifetimes(size, op, op, made, made)
+    ends = np.append(begins[1:], len(order)) - 1
+    largest, read = np.maximum.reduceat(size, begins), np.logical_or.reduceat(~written, begins)
+    appear = np.argsort(order[begins], kind="stable")
+    return Lifetimes(*(column[appear] for column in (largest, op[begins], op[ends], made[begins], read)))

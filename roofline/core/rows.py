@@ -27,7 +27,7 @@ _PIECE = 1024
 #: The first fields of `Rows`, each a number.
 _NUMBERS = ("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")
 #: Those of `Rows` that count what a field holds.
-_TUPLES = ("own_ns", "reads", "writes", "constituents")
+_TUPLES = ("own_ns", "reads", "writes", "constituents", "kernels")
 
 _chained = chain.from_iterable
 _Given = ParamSpec("_Given")
@@ -38,8 +38,9 @@ _Made = TypeVar("_Made")
 class Rows:
     """Per op, in order: where it points in the profile's tables, its launches, overlap [ns], start [ns] and executions.
 
-    steps, reads, writes, constituents: how many own times, buffers and constituents it has.
-    waited: how long no op ran before it [ns], 0 where that is not recorded. line: -1 where it is not known.
+    steps, reads, writes, constituents, ran: how many own times, buffers, constituents and kernels it has.
+    host: how long no op ran before it, with the host in the framework and in Python [ns], shape (ops, 2), 0 where that
+    is not recorded. line: -1 where it is not known.
 
     Op after op: own: its own times [ns]; buffers: those that it reads, then those it writes, none where the profile
     does not know them; kernels: name and time [ns] of each, shape (kernels, 2); fused: the signatures of its
@@ -58,13 +59,20 @@ class Rows:
     reads: Ints
     writes: Ints
     constituents: Ints
-    waited: Ints
+    ran: Ints
+    host: Ints
     line: Ints
     own: Ints
     buffers: Ints
     kernels: Ints
     fused: Ints
     places: Ints
+
+    @property
+    def waited(self) -> Ints:
+        """Return how long no op ran before each [ns], 0 where that is not recorded."""
+        waited: Ints = self.host.sum(axis=1)
+        return waited
 
 
 def per_profile(
@@ -119,7 +127,7 @@ def _piece(ops: Sequence[Op], has_buffers: bool) -> tuple[Ints, ...]:
     return (
         numbers,
         sizes,
-        _whole(map(sum, host)),
+        _whole(_chained(host)).reshape(-1, 2),
         _whole(-1 if line is None else line for line in of["line"]),
         _whole(_chained(of["own_ns"])),
         _whole(_chained(_chained(zip(reads, writes, strict=True))) if has_buffers else ()),

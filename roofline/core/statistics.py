@@ -41,7 +41,7 @@ def medians(values: Sequence[float], rng: np.random.Generator, resamples: int = 
     """
     number = len(values)
     if number <= _MANY:
-        return np.asarray(np.median(resample(values, rng, resamples), axis=1), np.float64)
+        return _middles(resample(values, rng, resamples))
     ordered = np.sort(np.asarray(values, np.float64))
     below = (number + 1) // 2  # the rank of the middle draw, or of the lower one of two
     lower = rng.beta(below, number + 1 - below, resamples)
@@ -64,8 +64,15 @@ def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]
     per_process = [medians(times, rng) for times in (values, *processes) if len(times)]
     chosen = rng.integers(0, len(per_process), (RESAMPLES, len(per_process)))
     drawn = np.stack(per_process, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
-    low, high = np.percentile(np.median(drawn, axis=1), (2.5, 97.5))
+    low, high = np.percentile(_middles(drawn), (2.5, 97.5))
     return float(low), float(high)
+
+
+def _middles(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of each row, and sort the rows: of thousands of short ones numpy's own takes far longer."""
+    draws.sort(axis=1)
+    number = draws.shape[1]
+    return (draws[:, (number - 1) // 2] + draws[:, number // 2]) / 2
 
 
 def mean_difference_interval(values: Sequence[float], *baselines: Sequence[float]) -> tuple[float, float] | None:

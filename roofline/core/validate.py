@@ -129,7 +129,9 @@ def _check_length(profile: Profile, source: str) -> None:
 
     Several devices may run ops at once; on each they are launched one after another.
     """
-    timed = sum(any(op.own_ns) for op in profile.ops)
+    from roofline.core.rows import rows
+
+    timed = int(rows(profile).own.reshape(len(profile.ops), -1).any(axis=1).sum()) if profile.ops else 0
     shortest = min(profile.wall.steps, default=math.inf)
     if shortest < timed * _STEP[0] / profile.devices:
         raise _damaged(source, f"a step of {timed} ops takes {reported(shortest)} s")

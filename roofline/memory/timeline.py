@@ -9,15 +9,15 @@ version, still knows its buffers: each is there from the op that makes it to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.caches.accesses import Accesses, accesses
+from roofline.analysis.caches.accesses import accesses
 from roofline.core.arrays import Array
-from roofline.core.lifetimes import Lifetime, Touches, lifetimes
+from roofline.core.lifetimes import Lifetimes, lifetimes
 from roofline.core.rows import Ints, buffers_known, per_profile, rows, settled
 from roofline.core.schema import Memory, Profile, Storages
 from roofline.core.vocabulary import STORAGE_KINDS, Phase, StorageKind
@@ -134,37 +134,31 @@ def _tell_apart(live: Array, memory: Memory) -> set[StorageKind]:
 
 def _by_last_use(profile: Profile) -> Storages:
     """Follow the buffers of a step: each is there from the op that makes it to the last one that uses it."""
-    touched, of = accesses(profile), rows(profile)
-    phases = tuple(profile.phases[phase] for phase in of.phase.tolist())
-    last_op, has_optimizer = len(profile.ops) - 1, bool(in_phase(profile, "optimizer").any())
-    columns = []
-    for life in lifetimes(_touches(touched)):
-        kind = _kind(life, phases, has_optimizer)
-        first = life.first if life.made else 0
-        stays = not life.made or kind == "gradients"
-        columns.append((_KIND[kind], round(life.bytes), first, last_op if stays else life.last))
-    kinds, sizes, firsts, lasts = zip(*columns, strict=True)
-    return Storages(source=LAST_USE, kind=kinds, bytes=sizes, first=firsts, last=lasts, at_least=True)
+    touched, last_op = accesses(profile), len(profile.ops) - 1
+    lives = lifetimes(touched.op, touched.buffer, touched.size, touched.written)
+    kind = _kinds(lives, profile)
+    stays = ~lives.made | (kind == _KIND["gradients"])
+    return Storages(
+        source=LAST_USE,
+        kind=tuple(kind.tolist()),
+        bytes=tuple(np.rint(lives.bytes).astype(np.int64).tolist()),
+        first=tuple(np.where(lives.made, lives.first, 0).tolist()),
+        last=tuple(np.where(stays, last_op, lives.last).tolist()),
+        at_least=True,
+    )
 
 
-def _touches(touched: Accesses) -> Iterator[tuple[Touches, Touches]]:
-    """Yield what each op reads and writes: numbers of buffers, and bytes."""
-    pairs = list(zip(touched.buffer.tolist(), touched.size.tolist(), strict=True))
-    begin = 0
-    for reads, writes in zip(touched.reads.tolist(), touched.writes.tolist(), strict=True):
-        yield pairs[begin : begin + reads], pairs[begin + reads : begin + reads + writes]
-        begin += reads + writes
-
-
-def _kind(life: Lifetime, phases: Sequence[str], has_optimizer: bool) -> StorageKind:
-    """Say what a buffer is for: a gradient is what a backward pass leaves to the optimizer, or, without one, to nobody.
+def _kinds(lives: Lifetimes, profile: Profile) -> Ints:
+    """Say what buffers are for: a gradient is what a backward pass leaves to the optimizer, or, without one, to nobody.
 
     Nobody is known to use again what no op is seen to read.
     """
-    if not life.made:
-        return "inputs"
-    if phases[life.first] == "backward":
-        is_left = phases[life.last] == "optimizer" if has_optimizer else not life.read
-        return "gradients" if is_left else "workspace"
-    in_forward = phases[life.first] in ("forward", "prefill", "decode")
-    return "activations" if in_forward and life.last > life.first else "workspace"
+    backward, optimizer = (in_phase(profile, phase) for phase in ("backward", "optimizer"))
+    forward = in_phase(profile, "forward") | in_phase(profile, "prefill") | in_phase(profile, "decode")
+    left = optimizer[lives.last] if optimizer.any() else ~lives.read
+    cases: tuple[tuple[NDArray[np.bool_], StorageKind], ...] = (
+        (~lives.made, "inputs"),
+        (backward[lives.first] & left, "gradients"),
+        (forward[lives.first] & (lives.last > lives.first), "activations"),
+    )
+    return np.select([case for case, _ in cases], [_KIND[kind] for _, kind in cases], _KIND["workspace"])

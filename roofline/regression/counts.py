@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.schema import Op
@@ -52,7 +53,7 @@ def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalys
     first, second = sums(before), sums(after)
     gates = []
     for phase in dict.fromkeys([*first, *second]):
-        causes = grown_places(before, after, of, phase)
+        causes = partial(grown_places, before, after, of, phase)
         gate = make_gate(measure, phase, Limit(0), first.get(phase, 0.0), second.get(phase, 0.0), causes)
         is_less = measure == "model FLOPs" and gate.growth is not None and gate.growth < -ROUNDING
         gates.append(replace(gate, note="the program asks for less than in BASELINE") if is_less else gate)
@@ -86,7 +87,7 @@ def _is_known(side: WorkAnalysis, op: Op) -> bool:
 
 def _of_ops(measure: Measure, before: WorkAnalysis, after: WorkAnalysis, limit: Limit, of: Of) -> Gate:
     first, second = (sum(many * of(side, op) for op, many in distinct_ops(side.profile)) for side in (before, after))
-    return make_gate(measure, None, limit, first, second, grown_places(before, after, of))
+    return make_gate(measure, None, limit, first, second, partial(grown_places, before, after, of))
 
 
 def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
@@ -100,6 +101,6 @@ def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
     reasons = sorted((GrownPlace((), why, number) for why, number in growth.items() if number > 0), key=most_first)
     before_breaks, after_breaks = (float(sum(side.breaks.values())) for side in (first, second))
     return [
-        make_gate("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),
-        make_gate("opaque", None, _exact(), float(first.opaque), float(second.opaque), []),
+        make_gate("graph breaks", None, _exact(), before_breaks, after_breaks, lambda: reasons),
+        make_gate("opaque", None, _exact(), float(first.opaque), float(second.opaque)),
     ]

@@ -78,12 +78,17 @@ class Gate:
 
 
 def make_gate(
-    measure: Measure, phase: str | None, limit: Limit, before: float, after: float, causes: Sequence[GrownPlace]
+    measure: Measure,
+    phase: str | None,
+    limit: Limit,
+    before: float,
+    after: float,
+    causes: Callable[[], Sequence[GrownPlace]] = tuple,
 ) -> Gate:
-    """Make a gate that both values decide; causes: most first, named if it failed."""
-    failed = not limit.allows(limit.growth(before, after))
-    status: Status = "failed" if failed else "passed"
-    return Gate(measure, phase, limit, before, after, status, None, main_causes(causes) if failed else ())
+    """Make a gate that both values decide; causes: finds them, most first, only if it failed."""
+    if limit.allows(limit.growth(before, after)):
+        return Gate(measure, phase, limit, before, after, "passed")
+    return Gate(measure, phase, limit, before, after, "failed", causes=main_causes(causes()))
 
 
 def skip_gate(measure: Measure, limit: Limit, why: str) -> Gate:

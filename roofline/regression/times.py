@@ -103,4 +103,4 @@ def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
         for name, then, now in ((WORDS[kind], first.parts[kind], second.parts[kind]) for kind in STORAGE_KINDS)
         if then is not None and now is not None and now > then
     ]
-    return make_gate("memory", None, limit, first.peak, second.peak, sorted(parts, key=most_first))
+    return make_gate("memory", None, limit, first.peak, second.peak, lambda: sorted(parts, key=most_first))

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from roofline.core.lifetimes import Touches, lifetimes
+import numpy as np
+
+from roofline.core.lifetimes import lifetimes
 from roofline.core.schema import Storages
 from roofline.core.vocabulary import STORAGE_KINDS
-from roofline.costs.counted import PHASES, Access
+from roofline.costs.counted import PHASES
 from roofline.xla.executed import Executed
 from roofline.xla.hlo import module as hlo
 
 SOURCE = "buffer assignment"
-_MAKING = frozenset(map(PHASES.index, ("forward", "prefill", "decode")))
+_MAKING = tuple(map(PHASES.index, ("forward", "prefill", "decode")))
 
 
 def storages(
@@ -64,21 +66,20 @@ def _temporaries(
     """Return kind, bytes, first and last op of what the ops of a program make and others use."""
     numbers = module.memo.get("buffers", {})
     temporary = {number for (allocation, _), number in numbers.items() if module.held.get(allocation) == "temporary"}
-
-    def touched(buffers: Sequence[int], accesses: Sequence[Access]) -> Touches:
-        pairs = zip(buffers, accesses, strict=True)
-        return [(number, size) for number, (_, _, size) in pairs if number in temporary]
-
-    touches = [
-        (touched(ops[row].reads, ops[row].costed.reads), touched(ops[row].writes, ops[row].costed.writes))
+    accesses = [
+        (row, number, size, written)
         for row in rows
-    ]
-    return [
-        (
-            STORAGE_KINDS.index("activations" if phases[rows[life.first]] in _MAKING and life.read else "workspace"),
-            round(life.bytes),
-            rows[life.first],
-            rows[life.last],
+        for written, buffers, of in (
+            (False, ops[row].reads, ops[row].costed.reads),
+            (True, ops[row].writes, ops[row].costed.writes),
         )
-        for life in lifetimes(touches)
+        for number, (_, _, size) in zip(buffers, of, strict=True)
+        if number in temporary
     ]
+    columns = np.asarray(accesses, np.float64).reshape(-1, 4).T
+    row, buffer = columns[:2].astype(np.int64)
+    lives = lifetimes(row, buffer, columns[2], columns[3] > 0)
+    used = np.isin(np.asarray(phases, np.int64)[lives.first], _MAKING) & lives.read
+    kinds = np.where(used, STORAGE_KINDS.index("activations"), STORAGE_KINDS.index("workspace"))
+    sizes = np.rint(lives.bytes).astype(np.int64)
+    return list(zip(*(column.tolist() for column in (kinds, sizes, lives.first, lives.last)), strict=True))

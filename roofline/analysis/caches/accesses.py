@@ -30,6 +30,11 @@ class Accesses:
         kinds = np.tile(np.asarray([False, True]), len(self.reads))
         return np.repeat(kinds, np.stack([self.reads, self.writes], axis=1).ravel())
 
+    @property
+    def op(self) -> Ints:
+        """Return of each access the number of its op."""
+        return np.repeat(np.arange(len(self.reads)), self.reads + self.writes)
+
     def of(self, ops: Ints) -> Accesses:
         """Return the accesses of some ops, in their order; an op may stand in it more than once."""
         many = (self.reads + self.writes)[ops]

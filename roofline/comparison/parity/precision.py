@@ -9,7 +9,8 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.parity.difference import SLIGHT, Difference, Pair, Severity
 from roofline.comparison.parity.other_work import can_explain
-from roofline.core.schema import Op, Precision
+from roofline.core.rows import per_profile
+from roofline.core.schema import Op, Precision, Profile
 from roofline.core.vocabulary import PRODUCTS
 
 #: Answers to `--precision` that keep float32 data; TF32 on or off is then a switch of its own.
@@ -31,7 +32,7 @@ def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, st
     """List in what the products of two runs differ, with that of a and of b, in shares of the executed FLOPs."""
     differences = []
     for aspect, of in (("data of products", _data), ("arithmetic of float32 products", _arithmetic)):
-        shares_a, shares_b = (_shares(_flops(run, of)) for run in (a, b))
+        shares_a, shares_b = (_shares(_flops(run.profile, of)) for run in (a, b))
         if _are_apart(shares_a, shares_b):
             differences.append((aspect, _mix(shares_a), _mix(shares_b)))
     return differences
@@ -39,10 +40,10 @@ def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, st
 
 def _fp64(pair: Pair) -> list[Difference]:
     """Refuse fp64 products in one run only where their time can explain why one is slower, else name them."""
-    a, b = pair.each(lambda run: _flops(run, _data).get("fp64", 0.0))
+    a, b = pair.each(lambda run: _flops(run.profile, _data).get("fp64", 0.0))
     if bool(a) == bool(b):
         return []
-    seconds = pair.apart_where(lambda run, op: _data(run, op) == "fp64") or 0.0
+    seconds = pair.apart_where(lambda run, op: _data(run.profile, op) == "fp64") or 0.0
     severity: Severity = "refused" if can_explain(pair, (seconds, 0.0) if a else (0.0, seconds)) else "named"
     text = "Matmuls run in fp64 in one run only"
     return [pair.differ("fp64", (units.flop(a), units.flop(b)), text, severity, seconds)]
@@ -54,7 +55,7 @@ def _inputs(pair: Pair) -> list[Difference]:
     Frameworks keep other layers in float32 under the same mixed policy, which is named. Where no precision was asked
     for, the models themselves were cast differently, which is refused.
     """
-    shares = pair.each(lambda run: _shares(_flops(run, _data), without="fp64"))
+    shares = pair.each(lambda run: _shares(_flops(run.profile, _data), without="fp64"))
     if not _are_apart(*shares):
         return []
     values = _data_words(pair.a, shares[0]), _data_words(pair.b, shares[1])
@@ -66,7 +67,7 @@ def _inputs(pair: Pair) -> list[Difference]:
 
 def _data_words(run: Analysis, shares: Mapping[str, float]) -> str:
     """Say the types of data; of float32 data also what they are computed in, where that is not float32."""
-    arithmetic = _shares(_flops(run, _arithmetic))
+    arithmetic = _shares(_flops(run.profile, _arithmetic))
     if {*arithmetic} <= {"fp32", _UNKNOWN}:
         return _mix(shares)
     fp32 = f"fp32 (computed in {_mix(arithmetic)})"
@@ -75,7 +76,7 @@ def _data_words(run: Analysis, shares: Mapping[str, float]) -> str:
 
 def _arithmetics(pair: Pair) -> list[Difference]:
     """Compare what float32 products are computed in: TF32, bf16 passes or IEEE, weighed by executed FLOPs."""
-    a, b = pair.each(lambda run: _shares(_flops(run, _arithmetic)))
+    a, b = pair.each(lambda run: _shares(_flops(run.profile, _arithmetic)))
     if _are_apart(a, b):
         text = "Float32 matmuls are computed in different arithmetic"
         return [pair.differ("tf32", (_mix(a), _mix(b)), text, seconds=_float32(pair))]
@@ -100,7 +101,7 @@ def _rates(pair: Pair) -> list[Difference]:
     rates = pair.each(_above_fp32)
     if (rates[0] is None) == (rates[1] is None):
         return []
-    names = sorted({*_flops(pair.a if rates[1] is None else pair.b, _arithmetic)} - {"tf32", _UNKNOWN})
+    names = sorted({*_flops((pair.a if rates[1] is None else pair.b).profile, _arithmetic)} - {"tf32", _UNKNOWN})
     claimed = f"said to be {' and '.join(names)}" if names else "of float32 data whose arithmetic is not known"
     text = f"Matmuls {claimed} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
     a, b = ("no proof" if rate is None else units.flop_rate(rate) for rate in rates)
@@ -116,7 +117,7 @@ def _above_fp32(run: Analysis) -> float | None:
     for row, op in enumerate(run.profile.ops):
         work = run.profile.signatures[op.signature].cost.flops
         # Fewer products than counted (Winograd, FFT) are fast for another reason.
-        if work and _arithmetic(run, op) not in (None, "tf32") and not run.table.exempt[row]:
+        if work and _arithmetic(run.profile, op) not in (None, "tf32") and not run.table.exempt[row]:
             flops += work
             # As measured: a uniform scale is bookkeeping.
             seconds += float(run.table.own[row]) / run.scale
@@ -127,36 +128,37 @@ def _above_fp32(run: Analysis) -> float | None:
 
 def _float32(pair: Pair) -> float | None:
     """Return |t_A - t_B| [s] of products of float32 data: what others take has nothing to do with their arithmetic."""
-    return pair.apart_where(lambda run, op: _arithmetic(run, op) is not None)
+    return pair.apart_where(lambda run, op: _arithmetic(run.profile, op) is not None)
 
 
-def _precision(run: WorkAnalysis, op: Op) -> Precision | None:
+def _precision(profile: Profile, op: Op) -> Precision | None:
     """Return that of the op, or of the first of its constituents that has one."""
-    signatures = run.profile.signatures
+    signatures = profile.signatures
     precisions = (signatures[number].precision for number in (op.signature, *op.constituents))
     return next((precision for precision in precisions if precision is not None), None)
 
 
-def _data(run: WorkAnalysis, op: Op) -> str | None:
+def _data(profile: Profile, op: Op) -> str | None:
     """Return the type of the data of an op that multiplies matrices; None of others, and where it is not known."""
-    signature, used = run.profile.signatures[op.signature], _precision(run, op)
+    signature, used = profile.signatures[op.signature], _precision(profile, op)
     if not signature.cost.flops:
         return None
     return used.inputs if used else signature.computes_in if signature.op_class in PRODUCTS else None
 
 
-def _arithmetic(run: WorkAnalysis, op: Op) -> str | None:
+def _arithmetic(profile: Profile, op: Op) -> str | None:
     """Return the arithmetic of an op that multiplies float32 data; None of others."""
-    used = _precision(run, op)
+    used = _precision(profile, op)
     return (used.arithmetic or _UNKNOWN) if used and used.inputs == "fp32" else None
 
 
-def _flops(run: WorkAnalysis, of: Callable[[WorkAnalysis, Op], str | None]) -> dict[str, float]:
+@per_profile
+def _flops(profile: Profile, of: Callable[[Profile, Op], str | None]) -> Mapping[str, float]:
     """Add up the executed matrix FLOPs by what `of` says of an op."""
     flops_by_name: dict[str, float] = {}
-    for op in run.profile.ops:
-        flops = run.profile.signatures[op.signature].cost.flops
-        if flops and (name := of(run, op)):
+    for op in profile.ops:
+        flops = profile.signatures[op.signature].cost.flops
+        if flops and (name := of(profile, op)):
             flops_by_name[name] = flops_by_name.get(name, 0.0) + flops
     return flops_by_name
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
 
+#: Files that the next command is written out with. By choice: the ten backends of one model, and two more.
+_RUNS = 12
+
 
 class _Filling(NamedTuple):
     """Hold a preset to fill in: its name, the options that the user set, and whether only the bare step is measured."""
@@ -416,7 +419,7 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 def _next(paths: list[Path], ranking: Ranking, allow: bool) -> None:
     from roofline.content.comparison.comparing import can_repeat
 
-    if STDIN in paths:
+    if STDIN in paths or len(paths) > _RUNS:
         return  # standard input cannot be read again
     files = " ".join(map(quoted, paths))
     where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie

@@ -69,7 +69,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/read_xplane.py
 	$(BIN)/python benchmarks/import_kineto.py
 	$(BIN)/python benchmarks/import_ranks.py
-	$(BIN)/python benchmarks/show_large.py
+	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/sweep.py
 

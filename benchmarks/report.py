@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
-from show_large import MEASURED, repeated
+from scale import MEASURED, repeated
 
 from roofline.core.schema import Profile, load
 from roofline.renderers.report import report

@@ -33,7 +33,7 @@ from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
 from roofline.core.numerals import whole
-from roofline.core.rows import Ints, buffers_known
+from roofline.core.rows import Ints, buffers_known, per_profile
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature, slug
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, LINEAR_ALGEBRA, OpClass
@@ -47,6 +47,9 @@ _WAITS = 0.1
 _SAME_WORK = 5e-5
 #: A final uniform scale below this marks the profile `inflated`; one from this on is written as 1.
 INFLATED, _SCALED = 0.95, 0.9995
+
+#: Calls a function once with the same analysis, as long as that lives: as with a profile, which never changes either.
+per_analysis = per_profile
 
 
 class Products(NamedTuple):

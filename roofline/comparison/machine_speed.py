@@ -9,12 +9,12 @@ differ, and the same settings ran them, it may be the machine.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, per_analysis
 from roofline.analysis.places import without_number
 from roofline.core.arrays import Array
 from roofline.core.executor import PROGRAMS, dispatched_alike
@@ -76,7 +76,8 @@ def _settings(run: Analysis) -> tuple[object, ...]:
     return profile.environment, versions, profile.switches, profile.precision, programs, device
 
 
-def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
+@per_analysis
+def _by_work(run: Analysis) -> Mapping[Hashable, list[int]]:
     """Group the ops of a run by work and, of products, kernels: others take another time on any machine."""
     works: dict[Hashable, list[int]] = defaultdict(list)
     profile = run.profile

@@ -45,5 +45,6 @@ def lifetimes(op: Ints, buffer: Ints, size: Array, written: Bools) -> Lifetimes:
         return Lifetimes(size, op, op, made, made)
     ends = np.append(begins[1:], len(order)) - 1
     largest, read = np.maximum.reduceat(size, begins), np.logical_or.reduceat(~written, begins)
-    appear = np.argsort(order[begins], kind="stable")
-    return Lifetimes(*(column[appear] for column in (largest, op[begins], op[ends], made[begins], read)))
+    by_time = np.argsort(order[begins], kind="stable")
+    begins, ends = begins[by_time], ends[by_time]
+    return Lifetimes(largest[by_time], op[begins], op[ends], made[begins], read[by_time])

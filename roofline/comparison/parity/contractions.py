@@ -22,7 +22,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, per_analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
 from roofline.core.statistics import ROUNDING
@@ -70,6 +70,7 @@ def matrix_work(analysis: Analysis, op: Op) -> list[tuple[str, Signature]]:
     return parts
 
 
+@per_analysis
 def executed(analysis: Analysis) -> Mapping[str, Executed]:
     """Return how often the step executes each product, and how long that takes, by phase.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, per_analysis
 from roofline.analysis.callbacks import python_ops
 from roofline.comparison.parity.contractions import (
     Executed,
@@ -110,7 +110,8 @@ def flops_words(known_flops: Both, unknown_shares: Both) -> tuple[str, str]:
     return a, b
 
 
-def model_flops(analysis: Analysis) -> dict[str, float]:
+@per_analysis
+def model_flops(analysis: Analysis) -> Mapping[str, float]:
     """Add up the model FLOPs of each phase that are known; fused ops count where their constituents belong."""
     flops: dict[str, float] = {}
     alike: dict[Hashable, list[tuple[str, float]]] = {}

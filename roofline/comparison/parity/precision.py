@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from roofline import units
-from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis, per_analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.parity.difference import SLIGHT, Difference, Pair, Severity
 from roofline.comparison.parity.other_work import can_explain
@@ -108,6 +108,7 @@ def _rates(pair: Pair) -> list[Difference]:
     return [pair.differ("precision by rate", (a, b), text, seconds=_float32(pair))]
 
 
+@per_analysis
 def _above_fp32(run: Analysis) -> float | None:
     """Return the rate of float32 products [FLOP/s] where no fp32 unit of the device is so fast, else None."""
     peak = run.device.rate("matrix.fp32")

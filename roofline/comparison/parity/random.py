@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, per_analysis
 from roofline.comparison.parity.difference import SLIGHT, Difference, Pair, Severity
 from roofline.comparison.parity.known_work import hidden
 from roofline.core.readers import readers
@@ -99,6 +99,7 @@ class _Drawing(NamedTuple):
     noise: int
 
 
+@per_analysis
 def _drawing(run: Analysis) -> _Drawing:
     """Count the ops that draw. Whole numbers that an op reads which draws are its seed, and judged with that op."""
     profile = run.profile

@@ -348,7 +348,7 @@ def histogram(elements: float, range_known: bool = True) -> Cost:
 # ---------------------------------------------------------------------------------------------- optimizers
 
 #: FLOP per element of an RMS norm: square and add, times 1 / rms, times the weight.
-RMS_NORM = 3.0
+RMS_NORM = 4.0
 #: (FLOP, square roots) per parameter element of a fused update, counted on the update rule:
 #: Adam   m = b1 m + (1-b1) g (3); v = b2 v + (1-b2) g g (4); denom = sqrt(v) / c2 + eps (2 + sqrt);
 #:        p = p - step * m / denom (3)                                                        = 12, 1 sqrt

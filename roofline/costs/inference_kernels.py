@@ -26,9 +26,10 @@ _ACTIVATIONS: dict[str, tuple[float, str]] = {
 
 def rms_norm(x: Tensor, weight: Tensor, out: Tensor | None = None) -> Cost:
     """out = x / sqrt(mean(x^2) + eps) * weight, along the last dimension. out: like x where None."""
+    rows = x.numel / max(1, x.shape[-1])
     return Cost(
-        vector_flops=RMS_NORM * x.numel,
-        functions={"rsqrt": x.numel / max(1, x.shape[-1])},
+        vector_flops=RMS_NORM * x.numel + rows,
+        functions={"rsqrt": rows},
         bytes_read=size(x) + size(weight),
         bytes_written=size(x if out is None else out),
     )

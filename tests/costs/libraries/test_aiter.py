@@ -29,12 +29,12 @@ OPTIONS = (0.0, 0.35, 0.0, False, True, -1, -1, 0, False, False)
 
 def test_norms():
     plain = cost("rmsnorm", X, X, W, 1e-6)
-    assert (plain.bytes_read, plain.bytes_written, plain.vector_flops) == (120 + 12, 120, 3 * 60)
+    assert (plain.bytes_read, plain.bytes_written, plain.vector_flops) == (120 + 12, 120, 4 * 60 + 10)
     assert (plain.functions, plain.quality) == ({"rsqrt": 10}, "exact")
     assert cost("rms_norm", X, W, 1e-6, 0) == plain
     for name in ("add_rmsnorm", "rmsnorm2d_fwd_with_add_ck"):
         added = cost(name, X, X, X, X, W, 1e-6)
-        assert (added.bytes_read, added.bytes_written, added.vector_flops) == (240 + 12, 240, 4 * 60)
+        assert (added.bytes_read, added.bytes_written, added.vector_flops) == (240 + 12, 240, 5 * 60 + 10)
 
 
 def test_group_norm_in_both_orders_of_its_arguments():

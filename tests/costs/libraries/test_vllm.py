@@ -19,10 +19,10 @@ X = tensor(10, 6)
 
 def test_norms():
     plain = cost("_C::rms_norm", X, X, tensor(6), 1e-5)
-    assert (plain.bytes_read, plain.bytes_written, plain.vector_flops) == (120 + 12, 120, 3 * 60)
+    assert (plain.bytes_read, plain.bytes_written, plain.vector_flops) == (120 + 12, 120, 4 * 60 + 10)
     assert (plain.functions, plain.quality) == ({"rsqrt": 10}, "exact")
     fused = cost("_C::fused_add_rms_norm", X, X, tensor(6), 1e-5)
-    assert (fused.bytes_read, fused.bytes_written, fused.vector_flops) == (240 + 12, 240, 4 * 60)
+    assert (fused.bytes_read, fused.bytes_written, fused.vector_flops) == (240 + 12, 240, 5 * 60 + 10)
 
 
 def test_silu_and_mul():

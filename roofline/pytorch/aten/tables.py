@@ -238,7 +238,7 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "celu": (3.0, {"expm1": 1.0}),
     "_thnn_fused_lstm_cell": (10.0, {"sigmoid": 3.0, "tanh": 2.0}),
 }
-#: Arguments of which only the shape is used.
+#: Arguments that no kernel reads: only their shape is used, or that they are given.
 UNREAD: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         [f"{kind}_pool{dim}d{end}_backward" for kind, end in MAX_POOLS for dim in (2, 3)], frozenset(("self",))
@@ -248,6 +248,11 @@ UNREAD: dict[str, frozenset[str]] = {
     ),
     "rrelu_with_noise": frozenset(("noise",)),
     "nll_loss_backward": frozenset(("self",)),
+    "native_layer_norm_backward": frozenset(("bias",)),
+    # Handed on to the gradient of this gradient.
+    **dict.fromkeys(
+        ("cudnn_batch_norm_backward", "miopen_batch_norm_backward"), frozenset(("running_mean", "running_var"))
+    ),
     # The weights once more, side by side.
     **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward"), frozenset(("weight_buf", "dropout_state"))),
     "nll_loss2d_backward": frozenset(("self",)),

@@ -421,6 +421,15 @@ def test_vector_work(label):
     assert (found.cost.flops, found.cost.int_ops) == (0, 0)
 
 
+def test_gradients_of_norms_read_neither_the_bias_nor_running_statistics():
+    mean, deviation = tensor(32, 1), tensor(32, 1)
+    given = x(), x(), (64,), mean, deviation, tensor(64), tensor(64), (True,) * 3
+    found = costed("native_layer_norm_backward", *given)
+    assert found.cost.bytes_read == 4 * (2 * N + 2 * 32 + 64)
+    found = costed("miopen_batch_norm_backward", x(), x(), *[tensor(64) for _ in range(5)], 1e-5)
+    assert found.cost.bytes_read == 4 * (2 * N + 3 * 64)
+
+
 def test_batch_norm_takes_as_much_as_layer_norm():
     n, channels = 2 * 4 * 25, 4
     given = tensor(2, 4, 5, 5), tensor(4), tensor(4), tensor(4), tensor(4)

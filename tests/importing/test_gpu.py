@@ -1058,6 +1058,11 @@ def test_a_jax_trace_of_a_gpu(recorded):
     assert timed.own.mean(axis=1).sum() - timed.overlap.sum() + timed.idle.mean() == pytest.approx(timed.walls.mean())
     convolution = next(op.costed for op in found.counted.ops if op.costed.cost.flops)
     assert (convolution.op_class, convolution.cost.quality) == ("contraction", "exact")
+    # 16 channels of 32 x 60 x 104, each number once: the 2 x 2 filter steps by two, and a border of zeros adds none.
+    # TraceLens' table (20d9fd7) takes the filter for 1 x 2 x 2 numbers, without its 16 channels, and counts the border.
+    assert convolution.cost.flops == 2 * 5120 * 16 * 32 * 60 * 104
+    out = 5120 * 34 * 31 * 53
+    assert convolution.cost.bytes == 2 * (16 * 32 * 60 * 104 + 5120 * 16 * 2 * 2 + out)
     assert found.counted.flags == ("optimised-only",)
 
 

@@ -88,6 +88,51 @@ def test_experts_in_a_graph(imported):
     assert moved == pytest.approx(touched * weights * 17 / 32 + 2 * 2 * 32 * 3072 + 2 * 32 * 32)
 
 
+def work(step, name, shapes):
+    """The distinct (FLOPs, vector FLOPs, bytes) of the ops of a name whose shapes begin so."""
+    pairs = zip(step.counted.names_of_ops, step.counted.ops, strict=True)
+    costs = (op.costed.cost for called, op in pairs if called == name and op.costed.shapes.startswith(shapes))
+    return {(cost.flops, cost.vector_flops, cost.bytes) for cost in costs}
+
+
+def test_small_kernels_of_sglang(imported):
+    """bf16: TraceLens' tables of this trace (b4f1094, da25733) have these figures, but for what a comment says."""
+    step, tokens = imported("mi300x_sglang_prefill"), 15360
+    rows, hidden = tokens * 32, tokens * 4096
+    # Square and add, times 1 / rms and the weight; eps once per row, where the table has two additions.
+    norm = (0, 4 * hidden + rows, 2 * (2 * hidden + 128))
+    assert work(step, "aiter::rmsnorm", f"[{rows},128]") == {norm}
+    added = (0, 5 * hidden + tokens, 2 * (4 * hidden + 4096))
+    assert work(step, "aiter::add_rmsnorm", f"[{tokens},4096]") == {added}
+    # The sigmoid has a column of its own here; the table takes the gate for 5 FLOP.
+    gate = (0, 2 * tokens * 12288, 2 * 3 * tokens * 12288)
+    assert work(step, "sgl_kernel::silu_and_mul", f"[{tokens},12288]") == {gate}
+    # Each token's position and its row of cosines and sines, which the table leaves out: 1.3 %.
+    turned = tokens * (4096 + 1024)
+    rotary = (0, 3 * turned, 2 * 2 * turned + 8 * tokens + 2 * tokens * 128)
+    assert work(step, "sgl_kernel::rotary_embedding", f"[{tokens}]") == {rotary}
+    # And the index of each token's place.
+    assert work(step, "sglang::store_cache", f"[{tokens},1024]") == {(0, 0, 2 * 2 * 2 * tokens * 1024 + 8 * tokens)}
+
+
+def test_matmuls_attention_and_convolutions_of_a_captured_graph(imported):
+    """bf16: TraceLens' tables of this trace (5b84f65, 94536db) have these figures, but for what a comment says."""
+    step, tokens, hidden = imported("mi300x_flux_graph", True), 4608, 3072
+    moved = 2 * (2 * tokens * hidden + hidden**2)
+    assert work(step, "aten::mm", f"[{tokens},{hidden}] x [{hidden},{hidden}]") == {(2 * tokens * hidden**2, 0, moved)}
+    # The table adds the bias to the FLOPs of the matmul.
+    assert work(step, "aten::addmm", f"[{hidden}] x [{tokens},{hidden}]") == {
+        (2 * tokens * hidden**2, tokens * hidden, moved + 2 * hidden)
+    }
+    # The table leaves the log-sum-exp out, which is returned: the call's return_lse is true.
+    ((flops, _, bytes_moved),) = work(step, "aiter::fmha_v3_fwd", f"[1,{tokens},24,128]")
+    assert (flops, bytes_moved) == (4 * tokens**2 * hidden, 2 * 4 * tokens * hidden + 4 * tokens * 24)
+    # 3 x 3: 3 * 128 - 2 taps of a row lie inside. The table multiplies the border of zeros as well, 1 % more.
+    ((flops, _, bytes_moved),) = work(step, "aten::convolution", "[1,512,128,128] x [512,512,3,3]")
+    assert flops == 2 * 512**2 * (3 * 128 - 2) ** 2
+    assert bytes_moved == 2 * (2 * 512 * 128**2 + 9 * 512**2 + 512)
+
+
 def served(make_kineto, *batches):
     """An engine's trace: for each (name, µs of its kernel) a step every 100 µs, with an op in its range, one behind."""
     made = make_kineto.Trace()

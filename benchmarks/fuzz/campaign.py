@@ -52,9 +52,12 @@ class Campaign:
 
         self.name, self.target, self.seconds, self.folder = name, target, seconds, folder
         self._public, self._defect = RooflineError, DefectError
+        #: What processes before this one did: it goes on.
+        self.before = ended(folder)
         self.executions = self.accepted = 0
         self.finds: dict[str, str] = {}
         self._begin = self._peak = 0.0
+        self._held = 0
 
     def fuzz(self) -> None:
         """Fuzz until the time is over, and end the process."""
@@ -85,11 +88,12 @@ class Campaign:
             *(str(self.folder / part) for part in ("corpus", "seeds")),
         ]
         atheris.Setup([sys.argv[0], *options], self._execute, custom_mutator=self._mutate)
-        self._begin = time.process_time()
+        self._begin, self._held = time.process_time(), _resident()
         atheris.Fuzz()
 
     def _execute(self, data: bytes) -> None:
-        if self.executions and time.process_time() - self._begin > self.seconds:
+        is_over = self.before["seconds"] + time.process_time() - self._begin > self.seconds
+        if self.executions and (is_over or self._grown > _ROOM / 2):
             self.end()
         self.executions += 1
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -139,12 +143,34 @@ class Campaign:
                 changed = self.target.mutate(data, draw)
         return atheris.Mutate(data, most) if changed is None or len(changed) > most else changed
 
+    @property
+    def _grown(self) -> float:
+        """Return what the process holds beyond what it held when it began [byte]."""
+        return _resident() - self._held
+
     def end(self) -> None:
         """Write what there was, and end the process."""
-        seconds = time.process_time() - self._begin
-        ended = {"executions": self.executions, "accepted": self.accepted, "seconds": seconds, "finds": self.finds}
-        (self.folder / "ended.json").write_text(json.dumps(ended))
+        together = {
+            "executions": self.before["executions"] + self.executions,
+            "accepted": self.before["accepted"] + self.accepted,
+            "seconds": self.before["seconds"] + time.process_time() - self._begin,
+            "finds": self.before["finds"] | self.finds,
+        }
+        (self.folder / "ended.json").write_text(json.dumps(together))
         os._exit(0)
+
+
+def ended(folder: Path) -> dict[str, Any]:
+    """Read what the processes of a target did so far."""
+    if not (folder / "ended.json").exists():
+        return {"executions": 0, "accepted": 0, "seconds": 0.0, "finds": {}}
+    before: dict[str, Any] = json.loads((folder / "ended.json").read_text())
+    return before
+
+
+def _resident() -> int:
+    """Return the memory of this process [byte]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _too_long(*_: Any) -> None:
@@ -160,18 +186,27 @@ def main(seconds: str, folder: str, *names: str) -> None:
         place = Path(folder, name)
         place.mkdir(parents=True, exist_ok=True)
         (place / "ended.json").unlink(missing_ok=True)
-        child = os.fork()
-        if child == 0:
-            log = os.open(place / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            for stream in (1, 2):
-                os.dup2(log, stream)
-            scratch = Path(os.environ["ROOFLINE_FUZZ_SCRATCH"], name)
-            scratch.mkdir()
-            os.environ |= {"ROOFLINE_FUZZ_SCRATCH": str(scratch), "ROOFLINE_CACHE": str(scratch)}
-            Campaign(name, target, float(seconds), place).fuzz()
-        os.waitpid(child, 0)
-        ended = place / "ended.json"
-        print(f"{name}: {ended.read_text() if ended.exists() else f'ended early, see {place}/log'}", flush=True)
+        # A process ends when atheris has filled its memory, as it does in time; the next one goes on.
+        while (before := ended(place))["seconds"] < float(seconds):
+            child = os.fork()
+            if child == 0:
+                _fuzz(name, target, float(seconds), place)
+            os.waitpid(child, 0)
+            if ended(place)["executions"] == before["executions"]:
+                print(f"{name}: ended early, see {place}/log")
+                break
+        print(f"{name}: {ended(place)}", flush=True)
+
+
+def _fuzz(name: str, target: Target, seconds: float, place: Path) -> None:
+    """Fuzz a target in this process, and end it."""
+    log = os.open(place / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    scratch = Path(os.environ["ROOFLINE_FUZZ_SCRATCH"], name)
+    scratch.mkdir(exist_ok=True)
+    os.environ |= {"ROOFLINE_FUZZ_SCRATCH": str(scratch), "ROOFLINE_CACHE": str(scratch)}
+    Campaign(name, target, seconds, place).fuzz()
 
 
 if __name__ == "__main__":

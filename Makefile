@@ -20,6 +20,8 @@
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make fuzz   fuzzes every reader and every renderer of data that come from anywhere, SECONDS=20 of processor time each
 #             (20 minutes), or ONLY="hlo kineto", readers or renderers; fuzz/ has what was found, and the next run goes on
+# make mutants  breaks rules on purpose, one at a time, N=40 of them drawn with SEED=1, and says which no test notices
+#             (docs/reliability.md; an hour or two): OUTPUT=mutants.jsonl; AGAIN=FILE takes those of an earlier result
 # make dist   builds wheel and source distribution twice, from copies of what git knows, and fails unless they are equal to
 #             the byte (a minute); audit lists what the wheel needs (CycloneDX) and fails if a vulnerability of it is known
 # make compat installs the wheel with the lowest and the newest release of each dependency on Python 3.11, 3.12 and 3.13,
@@ -35,7 +37,7 @@ N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench fuzz truth functions cells reference claims annotations plants settled dist audit compat gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench fuzz mutants truth functions cells reference claims annotations plants settled dist audit compat gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -75,6 +77,11 @@ bench: .venv/installed
 
 fuzz: .venv/fuzz
 	$(BIN)/python benchmarks/fuzz/run.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only $(ONLY))
+
+mutants: N = 40
+mutants: .venv/installed
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python benchmarks/mutants.py --number $(N) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(AGAIN),--again $(AGAIN)) $(if $(OUTPUT),--output $(OUTPUT))
 
 truth: .venv/installed
 	$(BIN)/python benchmarks/truth/run.py --models $(N) $(if $(ONLY),--only $(ONLY)) $(if $(SMALL),--small) \

@@ -1,15 +1,17 @@
 """Rules broken on purpose, one at a time, and whether a test notices: `make mutants`. See docs/reliability.md.
 
 A mutant is the checkout with one place of a pure room changed; drawn with a seed, each place as likely as another. Its
-tests run in a copy of the checkout until one fails: those of its file, of its room, then those of other pure rooms and
-of what is shown that import it. Sentences, types, and what names the members of a class or module are not changed. Each
-result is added to --output as it comes, one JSON object a line, and what that holds is not run again.
+tests run in a copy of the checkout until one fails: those of its file and of its room, then those of other pure rooms
+and of what is shown that import it. Sentences, types, and what names the members of a class or module are not changed.
+Each result is added to --output as it comes, one JSON object a line, the last one of a mutant is the one that counts,
+and what that holds is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import json
 import os
 import random
@@ -20,10 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import grimp
 
@@ -165,33 +168,33 @@ def draw(number: int, seed: int) -> list[Mutant]:
 def drawn_before(file: Path) -> list[Mutant]:
     """The mutants of a file of results, where they are now; one whose lines have changed is left out, and said."""
     found = []
-    for result in _read(file):
+    for former in _read(file):
+        path = ROOT / former.file
         here = [
-            mutant
-            for mutant in (mutants(ROOT / result["file"]) if (ROOT / result["file"]).exists() else ())
-            if all(getattr(mutant, key) == result[key] for key in ("column", "kind", "before", "after"))
+            mutant for mutant in (mutants(path) if path.exists() else ()) if replace(mutant, line=former.line) == former
         ]
         if here:
-            found.append(min(here, key=lambda mutant: abs(mutant.line - result["line"])))
+            found.append(min(here, key=lambda mutant: abs(mutant.line - former.line)))
         else:
-            print(f"{result['file']}:{result['line']} is not there any more: {result['before']}", file=sys.stderr)
+            print(f"{former.file}:{former.line} is not there any more: {former.before}", file=sys.stderr)
     return found
 
 
-def tests_of(file: str, tests: Path) -> list[list[Path]]:
-    """What is run for a mutant of the file, one list after the other."""
+def tests_of(file: str) -> tuple[list[str], list[str]]:
+    """The tests of a file and of its room, and those of what imports it: the order in which a mutant meets them."""
     inside = file.removeprefix("roofline/")
     room = next(room.partition(".")[0] for room in ROOMS if inside == room or inside.startswith(f"{room}/"))
+    tests = ROOT / "tests"
     mirror = tests / room if (tests / room).is_dir() else tests / Path(room).parent
     own = sorted(mirror.rglob(f"test_{Path(inside).stem}.py"))
     module = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-    importers = {f"{importer}." for importer in _imports().find_downstream_modules(module)}
+    importers = [f"{importer}." for importer in _imports().find_downstream_modules(module)]
     others = [
-        tests / path
+        f"tests/{path}"
         for path, importer in OTHERS.items()
         if tests / path != mirror and any(name.startswith(f"roofline.{importer}.") for name in importers)
     ]
-    return [paths for paths in (own, [mirror], others) if paths]
+    return [str(path.relative_to(ROOT)) for path in (*own, mirror)], others
 
 
 @cache
@@ -199,26 +202,27 @@ def _imports() -> grimp.ImportGraph:
     return grimp.build_graph("roofline", cache_dir=None)
 
 
-def run(mutant: Mutant, copy: Path, limit: float) -> dict[str, object]:
-    """Run the tests of a mutant in a copy of the checkout. limit: of one list of tests [s]."""
+def run(mutant: Mutant, tests: Iterable[str], copy: Path, limit: float) -> dict[str, Any]:
+    """Run tests of a mutant in a copy of the checkout, until one fails. limit: of each file or folder of tests [s]."""
     begin = time.monotonic()
     file = copy / mutant.file
     file.write_text(mutant.source(), encoding="utf-8")
+    end, test, passed = "survived", None, []
     try:
-        end, test = "survived", None
-        for paths in tests_of(mutant.file, copy / "tests"):
-            end, test = _run_tests(paths, copy, limit)
+        for path in tests:
+            end, test = _run_tests(path, copy, limit)
             if end != "survived":
                 break
+            passed.append(path)
     finally:
         shutil.copyfile(ROOT / mutant.file, file)
-    fields = {name: getattr(mutant, name) for name in Mutant.__slots__}
-    return fields | {"end": end, "test": test, "seconds": round(time.monotonic() - begin, 1)}
+    seconds = round(time.monotonic() - begin, 1)
+    return asdict(mutant) | {"end": end, "test": test, "passed": passed, "seconds": seconds}
 
 
-def _run_tests(paths: list[Path], copy: Path, limit: float) -> tuple[str, str | None]:
+def _run_tests(path: str, copy: Path, limit: float) -> tuple[str, str | None]:
     process = subprocess.Popen(
-        [sys.executable, *PYTEST, "-m", MARKS, *map(str, paths)],
+        [sys.executable, *PYTEST, "-m", MARKS, path],
         cwd=copy,
         env=os.environ | {"PYTHONPATH": str(copy)},
         stdout=subprocess.PIPE,
@@ -231,7 +235,7 @@ def _run_tests(paths: list[Path], copy: Path, limit: float) -> tuple[str, str | 
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return "timeout", " ".join(str(path.relative_to(copy)) for path in paths)
+        return "timeout", path
     if process.returncode in (0, 5):  # 5: the marks leave none of them
         return "survived", None
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
@@ -246,8 +250,10 @@ def _copy_checkout(to: Path) -> None:
             shutil.copyfile(ROOT / name, to / name)
 
 
-def _read(file: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+def _read(file: Path) -> dict[Mutant, dict[str, Any]]:
+    """The last result of each mutant."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {Mutant(*map(result.get, Mutant.__slots__)): result for result in map(json.loads, lines)}
 
 
 def main() -> None:
@@ -256,24 +262,30 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", type=Path, help="a file of results: its mutants, not drawn ones")
     parser.add_argument("--output", type=Path, default=Path("mutants.jsonl"))
-    parser.add_argument("--limit", type=float, default=600, help="seconds that each list of tests of a mutant may take")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that each folder of tests may take")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="no mutant is begun after so many")
     options = parser.parse_args()
     begin = time.monotonic()
     drawn = drawn_before(options.again) if options.again else draw(options.number, options.seed)
-    done = {tuple(result[name] for name in Mutant.__slots__) for result in _read(options.output)}
+    results = _read(options.output)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         _copy_checkout(copy)
-        for mutant in drawn:
-            if tuple(getattr(mutant, name) for name in Mutant.__slots__) in done:
+        # All mutants meet the tests nearby first: most end there, in seconds.
+        for far, mutant in itertools.product((False, True), drawn):
+            former = results.get(mutant, {"end": "survived", "passed": [], "seconds": 0.0})
+            tests = [path for path in tests_of(mutant.file)[far] if path not in former["passed"]]
+            if former["end"] != "survived" or not tests:
                 continue
             if time.monotonic() - begin > 60 * options.minutes:
                 break
-            result = run(mutant, copy, options.limit)
+            result = run(mutant, tests, copy, options.limit)
+            result["passed"] = former["passed"] + result["passed"]
+            result["seconds"] += former["seconds"]
+            results[mutant] = result
             with options.output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(result) + "\n")
-            print(f"{result['end']:8s} {mutant.file}:{mutant.line} {mutant.kind} {result['seconds']} s", flush=True)
+            print(f"{result['end']:8s} {mutant.file}:{mutant.line} {mutant.kind} {result['seconds']:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -68,14 +68,12 @@ def test_what_is_changed(mutants: Any, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_run(mutants: Any) -> None:
-    tests = mutants.ROOT / "tests"
-    lists = mutants.tests_of("roofline/xla/hlo/buffers.py", tests)
-    assert lists[:2] == [[tests / "xla" / "hlo" / "test_buffers.py"], [tests / "xla" / "hlo"]]
+    nearby, others = mutants.tests_of("roofline/sweeping/plan.py")
+    assert nearby == ["tests/sweeping/test_plan.py", "tests/sweeping"]
     # What is imported does not import: of the plan of a sweep no test of a comparison can know.
-    lists = mutants.tests_of("roofline/sweeping/plan.py", tests)
-    assert tests / "cli" / "test_sweep.py" in lists[2]
-    assert tests / "comparison" not in lists[2]
-    assert [path for path in mutants.OTHERS if not (tests / path).exists()] == []
+    assert "tests/cli/test_sweep.py" in others
+    assert "tests/comparison" not in others
+    assert [path for path in mutants.OTHERS if not (mutants.ROOT / "tests" / path).exists()] == []
 
 
 @pytest.mark.slow
@@ -94,12 +92,11 @@ def test_a_rule_that_a_test_holds_and_one_that_none_holds(
     (copy / "tests" / "ranks" / "test_number.py").write_text(
         "from roofline.ranks.number import is_small\ndef test_small(): assert is_small(1) and not is_small(3)\n"
     )
-    for name, changed in (("ROOT", root), ("OTHERS", {})):
-        monkeypatch.setattr(mutants, name, changed)
+    monkeypatch.setattr(mutants, "ROOT", root)
     ends = {
         mutant.after.strip(): (result["end"], result["test"])
         for mutant in mutants.mutants(root / "roofline" / "ranks" / "number.py")
-        for result in [mutants.run(mutant, copy, limit=120)]
+        for result in [mutants.run(mutant, ["tests/ranks"], copy, limit=120)]
     }
     killed = ("killed", "tests/ranks/test_number.py::test_small")
     # At 2 no test looks: neither at <= 2, nor at < 3 of whole numbers that are 1 and 3.

@@ -85,6 +85,15 @@ def test_times_from_op_to_op_tell_how_far_a_step_of_a_trace_lies_apart() -> None
     assert all(term.ci95 is not None and term.ci95[0] > 0 for term in of_ops)
 
 
+def test_a_process_that_is_slower_is_so_in_its_ops_and_its_gap() -> None:
+    """Five plain steps of 1.4 ms and five of 1.6: each draw's process is another, and its ops add up to what is busy."""
+    analysis = analyze(step(LAYER, wall=Wall(steps=(1.4e-3,) * 5 + (1.6e-3,) * 5)))
+    drawn = draw(analysis)
+    assert np.ptp(drawn.scale) > 0.1
+    own = np.asarray([op.own_ns for op in analysis.profile.ops]) * 1e-9
+    assert drawn.busy == pytest.approx(drawn.times(own))
+
+
 def test_ops_that_do_not_repeat_tell_nothing() -> None:
     twice = one_profiled(step((Row("aten::mm", "contraction", 100), Row("aten::add", "pointwise", 9)) * 2))
     assert draw(analyze(twice)).known == {"wall"}

@@ -29,7 +29,7 @@ def test_two_dots_double(text: str, read: list[int | None]) -> None:
     assert numbers(text, "batch") == read
 
 
-@pytest.mark.parametrize("text", ["0", "a", "1..", "..4", "8..4", "-1", "1.5", "9" * 5000, "1...4"])
+@pytest.mark.parametrize("text", ["0", "a", "1..", "..4", "8..4", "-1", "1.5", "9" * 5000, "1" + "0" * 12, "1...4"])
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="--batch"):
         numbers(text, "batch")
@@ -57,7 +57,10 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     assert json.loads(encode(every).splitlines()[0])["key"] == every[0].key
     # A length of 401 digits is no length, and no float either.
     long = b'{"model": "bert", "backend": "torch", "seq": 1' + b"0" * 400 + b"}"
-    for damaged in (long, b"{", b"[]\n", b"\xff\n", b"[" * 100_000, b'{"model": 3, "backend": "torch"}\n'):
+    # Twelve digits are one, thirteen are none: what --batch refuses is refused in a plan too.
+    most, more = (b'{"model": "bert", "backend": "torch", "batch": %d}' % number for number in (10**12 - 1, 10**12))
+    assert [point.batch for point in decode(most, "plan")] == [10**12 - 1]
+    for damaged in (long, more, b"{", b"[]\n", b"\xff\n", b"[" * 100_000, b'{"model": 3, "backend": "torch"}\n'):
         with pytest.raises(InputError, match="Line 1 of plan"):
             decode(damaged, "plan")
 

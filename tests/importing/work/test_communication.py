@@ -50,6 +50,12 @@ def test_a_message_says_its_size():
         assert found.cost.note == "payload of _allgather_base, 8 ranks"
 
 
+def test_a_rank_that_sends_nothing_says_so():
+    """As in an all-to-all of unequal parts: 0 numbers are a size, not an unknown one."""
+    found = communication.costed(Call("record_param_comms", None, ()), [{**SAID, "In msg nelems": 0}], {})
+    assert (found.cost.bytes_read, found.cost.bytes_written, found.cost.quality) == (0, 1600, "exact")
+
+
 def test_the_tensors_of_a_collective_are_its_payload_where_it_says_nothing():
     call = Call("symm_mem::multimem_all_reduce_", None, (tensor(10), "sum"))
     found = communication.costed(call, [{}], {})

@@ -86,7 +86,7 @@ def test_times_from_op_to_op_tell_how_far_a_step_of_a_trace_lies_apart() -> None
 
 
 def test_a_process_that_is_slower_is_so_in_its_ops_and_its_gap() -> None:
-    """Five plain steps of 1.4 ms and five of 1.6: each draw's process is another, and its ops add up to what is busy."""
+    """Plain steps of 1.4 ms, then of 1.6: each draw is another process, and its ops add up to its busy time."""
     analysis = analyze(step(LAYER, wall=Wall(steps=(1.4e-3,) * 5 + (1.6e-3,) * 5)))
     drawn = draw(analysis)
     assert np.ptp(drawn.scale) > 0.1

@@ -121,6 +121,24 @@ def test_steps_by_hand(
     assert profile.wall.steps == pytest.approx((1e-3,) * used, rel=0.2)
 
 
+def test_steps_that_no_mark_shows_are_flagged(make: ModuleType, tmp_path: Path) -> None:
+    """Twelve ops, four times over, and once with marks."""
+    flags = []
+    for marked in (False, True):
+        made = make.Trace()
+        for number in range(48):
+            made.op(f"aten::op{number % 12}", 10 * number, 10 * number + 9, make.X)
+        for number in range(4 if marked else 0):
+            made.annotation(f"ProfilerStep#{number}", 120 * number, 120 * number + 119)
+        (tmp_path / "t.json").write_bytes(made.write())
+        assert run("import", "t.json", "-o", "p.json", "--force") == 0
+        profile = load(tmp_path / "p.json")
+        assert profile.imported is not None
+        assert profile.imported.steps == 4
+        flags.append([flag for flag in profile.flags if flag.startswith("steps-inferred")])
+    assert flags == [["steps-inferred: a block of ops that repeats"], []]
+
+
 @pytest.mark.parametrize("options", [("--steps", "9"), ("--steps", "x"), ("--between", "nothing"), ("--trim", "5")])
 def test_steps_that_a_trace_does_not_have(make: ModuleType, tmp_path: Path, options: tuple[str, str]) -> None:
     (tmp_path / "t.json").write_bytes(make.training(2).write())

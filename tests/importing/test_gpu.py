@@ -7,6 +7,7 @@ one to the next, of which 441 are busy. The first step of several is left out.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 
 import numpy as np
@@ -1114,6 +1115,18 @@ def test_steps_of_an_xla_trace_are_executions_of_its_main_program():
     assert imported_xplane.read(xtrace(kernels)).step_count == 1
     runs = [1, 1, 2, 2, 3, 3, 4, 4, 4]
     assert imported_xplane.read(xtrace(kernels, run=runs)).step_count == 4
+
+
+def test_of_several_devices_the_one_that_works_most_is_read_and_nothing_of_another():
+    """10 ns on one card, 20 + 30 on the other, whose viewer's line repeats its first kernel."""
+    from roofline.importing import xplane as imported_xplane
+    from roofline.traces.xplane.reader import Line
+
+    made = xtrace([("", "copy", 0, 10), ("", "gemm", 20, 40), ("", "add", 50, 80), ("", "gemm", 20, 40)])
+    lines = Line("/device:GPU:0", "Stream #1"), Line("/device:GPU:1", "Stream #1"), Line("/device:GPU:1", "XLA Ops")
+    found = imported_xplane.read(dataclasses.replace(made, lines=lines, line=np.asarray([0, 1, 1, 2], np.int32)))
+    assert (found.device, found.further_devices, found.kernels) == ("/device:GPU:1", 1, 2)
+    assert (found.busy, found.span) == pytest.approx((50e-9, 60e-9))
 
 
 def test_command_buffers_are_recognised():

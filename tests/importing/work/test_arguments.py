@@ -86,6 +86,12 @@ def test_damaged_arguments_are_none(make_kineto, args):
     assert found.call(1).inputs == (Tensor((32, 256), (256, 1), "float", device=""),)
 
 
+def test_strides_and_values_may_be_fewer_than_arguments():
+    args = {"Input Dims": [[4], [4]], "Input type": ["float", "float"], "Input Strides": [[2]], "Concrete Inputs": [""]}
+    first, second = Tensor((4,), (2,), "float", device=""), Tensor((4,), None, "float", device="")
+    assert arguments.call("aten::x", args).inputs == (first, second)
+
+
 def test_arguments_that_are_no_object_spoil_no_other_event():
     events = [
         {"ph": "X", "cat": "cpu_op", "name": "aten::x", "pid": 1, "tid": 1, "ts": start, "dur": 5, "args": args}

@@ -37,6 +37,15 @@ def bytes_of(*shape):
     return torch.quantize_per_tensor(torch.randn(*shape), 0.1, 0, torch.quint8)
 
 
+def test_functions_of_8_bits():
+    """15 numbers back from 8 bits (2), through the function, and to 8 bits (4)."""
+    x = bytes_of(3, 5)
+    (op,) = [
+        op.costed for op in counted_of(lambda: torch.ops.quantized.sigmoid(x, 0.1, 0)).ops if op.costed.cost.functions
+    ]
+    assert (op.cost.vector_flops, op.cost.functions) == (6 * 15, {"sigmoid": 15})
+
+
 #: Of 16 places and 3 taps with one of padding: all but one at each end.
 INSIDE = 16 * 3 - 2
 

@@ -102,6 +102,25 @@ ENTRY entry {
     }
 
 
+def test_an_update_in_place_moves_what_is_updated():
+    """8 numbers are negated and written into 32: read and written alone are these 8, and an index of 4 bytes."""
+    module = hlo.read(
+        hlo_oracle.proto("""HloModule m
+f { a = f32[8,4] parameter(0)
+  u = f32[2,4] parameter(1)
+  i = s32[] parameter(2)
+  v = f32[2,4] negate(u)
+  ROOT d = f32[8,4] dynamic-update-slice(a, v, i, i) }
+ENTRY e { a = f32[8,4] parameter(0)
+  u = f32[2,4] parameter(1)
+  i = s32[] parameter(2)
+  ROOT r = f32[8,4] fusion(a, u, i), kind=kLoop, calls=f }""")
+    )
+    found, _, _ = cost(module, module.entry.root)
+    moved = {part.op_class: (part.cost.bytes_read, part.cost.bytes_written) for part in found.parts}
+    assert moved == {"pointwise": (32, 32), "movement": (32 + 4, 32)}
+
+
 def test_classes_of_a_transformer():
     _, found = costs("transformer train")
     classes = Counter(costed.op_class for _, costed in found)

@@ -188,13 +188,25 @@ def tests_of(file: str) -> tuple[list[str], list[str]]:
     mirror = tests / room if (tests / room).is_dir() else tests / Path(room).parent
     own = sorted(mirror.rglob(f"test_{Path(inside).stem}.py"))
     module = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-    importers = [f"{importer}." for importer in _imports().find_downstream_modules(module)]
-    others = [
-        f"tests/{path}"
-        for path, importer in OTHERS.items()
-        if tests / path != mirror and any(name.startswith(f"roofline.{importer}.") for name in importers)
-    ]
-    return [str(path.relative_to(ROOT)) for path in (*own, mirror)], others
+    changed = {module, *_imports().find_downstream_modules(module)}
+    others: list[Path] = []
+    for path, of in OTHERS.items():
+        if tests / path == mirror:
+            continue
+        if any(f"{name}.".startswith(f"roofline.{of}.") for name in changed):
+            others.append(tests / path)
+        else:  # a test may import what its room does not
+            others += [test for test in sorted((tests / path).rglob("test_*.py")) if changed & _imported(test)]
+    return [str(path.relative_to(ROOT)) for path in (*own, mirror)], [str(path.relative_to(ROOT)) for path in others]
+
+
+@cache
+def _imported(test: Path) -> set[str]:
+    """The modules that a test imports, and what may be one; not the package, which imports all of them."""
+    nodes = [node for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
+    return {name for node in nodes for alias in node.names for name in (node.module, f"{node.module}.{alias.name}")} - {
+        "roofline"
+    }
 
 
 @cache

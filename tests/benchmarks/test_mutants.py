@@ -73,6 +73,8 @@ def test_what_is_run(mutants: Any) -> None:
     # What is imported does not import: of the plan of a sweep no test of a comparison can know.
     assert "tests/cli/test_sweep.py" in others
     assert "tests/comparison" not in others
+    # A test of importing looks at the timeline of what is shown.
+    assert "tests/importing/test_python_frames.py" in mutants.tests_of("roofline/content/timeline.py")[1]
     assert [path for path in mutants.OTHERS if not (mutants.ROOT / "tests" / path).exists()] == []
 
 

@@ -14,6 +14,7 @@ from roofline.costs.calls import Call, Tensor, memory_format
         ((2, 3, 4, 5), (60, 20, 5, 1), ""),  # 5 places side by side, 4 rows of 5, 3 channels of 20
         ((2, 1, 4, 5), (20, 1, 5, 1), ""),  # one channel is laid out both ways
         ((2, 3, 1, 1), (3, 1, 3, 3), ""),  # and so is one place
+        ((2, 3, 1, 2), (6, 1, 6, 3), "channels_last"),  # two places are the fewest that tell
         ((2, 3, 2, 4, 5), (120, 1, 60, 15, 3), "channels_last"),
         ((2, 3), (1, 2), ""),
         ((2, 3, 4, 5), None, ""),

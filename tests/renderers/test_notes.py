@@ -80,6 +80,20 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
 
 
+def test_host_time_has_an_interval_or_where_it_may_be_nothing_an_end() -> None:
+    """The ops of three steps take as long as each other; then 0.8, 1 and 1.2 times as long: some draws leave no gap."""
+    uneven = tuple(
+        replace(op, own_ns=tuple(round(own * factor) for own, factor in zip(op.own_ns, (0.8, 1, 1.2), strict=True)))
+        for op in handmade.OPS
+    )
+    alike, apart = (
+        dict(evidence.facts(analyze(profile)))["host time"]
+        for profile in (handmade.profile(), handmade.profile(ops=uneven))
+    )
+    assert alike.startswith("1.80 ms, 95 % interval 1.")
+    assert apart.startswith("1.79 ms, at most ")
+
+
 def test_several_devices_share_the_matmuls_whose_work_is_known() -> None:
     # Two of 200 MFLOP are known, on four devices.
     of_four = dict(evidence.facts(analyze(handmade.profile(devices=4))))

@@ -31,10 +31,6 @@ class Scale:
         text = f"{snapped(value) / self.factor:+.{self.decimals}f}"
         return text if float(text) else f"{0:.{self.decimals}f}"
 
-    def size(self, value: float) -> str:
-        """Write a number without its sign."""
-        return self.write(value).lstrip("+-")
-
     def between(self, ci95: Interval | None) -> str:
         """Write an interval: "+1.2 to +3.4"."""
         return "" if ci95 is None else f"{self.write(ci95[0])} to {self.write(ci95[1])}"

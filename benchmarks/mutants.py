@@ -158,11 +158,16 @@ def _is_text(*operands: ast.AST) -> bool:
 
 def draw(number: int, seed: int) -> list[Mutant]:
     """So many mutants of all rooms; a larger number begins with those of a smaller one."""
-    paths = [ROOT / "roofline" / room for room in ROOMS]
-    files = sorted(file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path]))
-    places = [mutant for file in files for mutant in mutants(file)]
+    places = list(_places())
     random.Random(seed).shuffle(places)
     return places[:number]
+
+
+@cache
+def _places() -> tuple[Mutant, ...]:
+    paths = [ROOT / "roofline" / room for room in ROOMS]
+    files = sorted(file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path]))
+    return tuple(mutant for file in files for mutant in mutants(file))
 
 
 def drawn_before(file: Path) -> list[Mutant]:

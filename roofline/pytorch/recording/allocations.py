@@ -8,7 +8,6 @@ all else by the calls that are given it. A CPU's allocator does not tell the rel
 
 from __future__ import annotations
 
-import sys
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from roofline.core.schema import Storages
 from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
 from roofline.costs.counted import PHASES, Counted
-from roofline.pytorch.recording.living import living
+from roofline.pytorch.recording.living import Living
 from roofline.pytorch.recording.memory import parameters_of
 
 SOURCE = "allocator"
@@ -50,18 +49,15 @@ class Held:
 class HeldTensors:
     """The storages of parameters, their gradients and optimizers' states, before a step and after it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, living: Living) -> None:
         """Look them up now. model: its parameters count whether or not the step uses them; None: not known."""
-        self._optimizers = list(living(torch.optim.Optimizer))
-        keras = sys.modules.get("keras")
-        self._keras_optimizers = [] if keras is None else list(living(keras.optimizers.Optimizer))
+        self._optimizers, self._keras_optimizers = living.optimizers, living.keras_optimizers
+        parameters = [tensor for tensor in living.tensors if issubclass(type(tensor), torch.nn.Parameter)]
         of_model = [held for held in self._keras_optimizers if held is getattr(model, "optimizer", None)]
         own, state = parameters_of(model) or [], _state(of_model)
         groups = chain.from_iterable(optimizer.param_groups for optimizer in self._optimizers)
         others = chain.from_iterable(group["params"] for group in groups)
-        self._parameters = list(
-            {id(tensor): tensor for tensor in (*own, *others, *living(torch.nn.Parameter))}.values()
-        )
+        self._parameters = list({id(tensor): tensor for tensor in (*own, *others, *parameters)}.values())
         self.of_model = frozenset(map(_address, (*own, *state)))
         self.before = tuple(self._now())
         self.gradients = {(held.address, held.bytes) for held in self.before if held.kind == "gradients"}

@@ -22,6 +22,7 @@ from roofline.pytorch.count import AGAIN, HANDED_OUT, PHASE, RETURNED, SCOPE, ZE
 from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.lines import marked_lines
+from roofline.pytorch.recording.living import Living, living
 from roofline.recording.backend import NeedsData
 from roofline.standard_error import quiet
 
@@ -39,9 +40,11 @@ def record(
     Raises NeedsData where tensors have none and the step makes a sparse one.
     """
     with_data = shapes.has_data()
-    layers_with_objects = packed.weights() if with_data else {}
+    before = living() if with_data else None
+    layers_with_objects = packed.weights(before.layers) if before is not None else {}
     with tempfile.TemporaryDirectory() as folder:
-        recorder = _Recorder(Path(folder) / "step.json", step.model, compiled, with_data)
+        recorder = _Recorder(Path(folder) / "step.json", step.model, compiled, before)
+        del before
         with (
             nullcontext() if compiled else marked_layers(name_of),
             nullcontext() if compiled else marked_recomputation(),
@@ -77,18 +80,19 @@ class _Recorder:
     are compressed sparse tensors, or nested ones, it tells the calls, for the observer ends the process at them.
     """
 
-    def __init__(self, path: Path, model: Any, compiled: bool, with_data: bool) -> None:
-        """path: of a file that the observer writes. model: of the step; None: not known."""
-        self._path, self._with_data = path, with_data
-        self._stored = sparse.alive() if with_data else {}
+    def __init__(self, path: Path, model: Any, compiled: bool, living: Living | None) -> None:
+        """path: of a file that the observer writes. model: of the step; None: not known. living: None without data."""
+        self._path, self._with_data = path, living is not None
+        with_data = self._with_data
+        self._stored = {} if living is None else sparse.among(living.tensors)
         self._sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
         compressed = any(held.layout in sparse.COMPRESSED for held in self._stored.values())
-        self._observes = not compressed and not (with_data and nested.are_alive())
+        self._observes = not compressed and not (living is not None and nested.are_among(living.tensors))
         self._observer = ExecutionTraceObserver()
         self._profiler = profile(
             enabled=compiled or with_data, use_kineto=True, record_shapes=with_data, profile_memory=with_data
         )
-        self._held = allocations.HeldTensors(model) if with_data else None
+        self._held = None if living is None else allocations.HeldTensors(model, living)
 
     @contextmanager
     def recording(self) -> Iterator[None]:

@@ -5,18 +5,16 @@ It leaves out calls that take one and ends the process at some of them. Jagged o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from roofline.pytorch.recording.living import living
 
-
-def are_alive() -> bool:
-    """Return whether there are any."""
-    return any(tensor.is_nested and tensor.layout == torch.strided for tensor in living(torch.Tensor))
+def are_among(tensors: Iterable[torch.Tensor]) -> bool:
+    """Tell whether any of these tensors is one."""
+    return any(tensor.is_nested and tensor.layout == torch.strided for tensor in tensors)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Reads what quantised convolutions are packed with, before the step: an object that no profiler looks into.
 
-    layers = weights()
-    with marked(layers):              # the calls of layers that hold such objects are annotated
+    packed = weights(layers)
+    with marked(packed):              # the calls of layers that hold such objects are annotated
         ...                           # the recorded step
-    nodes = replace(nodes, packed=of_calls(nodes, layers))
+    nodes = replace(nodes, packed=of_calls(nodes, packed))
 
 A traced or compiled model calls no Python layers. Its calls are told by those of the eager step beside it, as many of
 the same op with arguments and results of the same sizes, in the same order. In a compiled step the only convolution of
@@ -13,7 +13,7 @@ its sizes is the model's layer that has them, where no other layer does. Else it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,6 @@ from torch.nn.modules import module as hooks
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.recording import shapes
-from roofline.pytorch.recording.living import living
 from roofline.traces import nesting
 
 #: The annotation around the call of such a layer, followed by its number.
@@ -40,13 +39,13 @@ _PREPACK = "_prepack"
 Packed = tuple[Tensor, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 
 
-def weights() -> dict[int, Packed]:
-    """Read what the convolutions among all layers that there are hold packed, by the identity of the layer.
+def weights(layers: Iterable[torch.nn.Module]) -> dict[int, Packed]:
+    """Read what the convolutions among layers hold packed, by the identity of the layer.
 
     A layer that holds several does not say which one it calls.
     """
     packed_of = {}
-    for layer in living(torch.nn.Module):
+    for layer in layers:
         objects = [_packed(value) for value in vars(layer).values() if isinstance(value, torch.ScriptObject)]
         convolutions = [packed for packed in objects if packed is not None]
         if len(convolutions) == 1:

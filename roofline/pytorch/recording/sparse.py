@@ -12,7 +12,6 @@ import torch
 from roofline.costs.calls import UNKNOWN
 from roofline.pytorch.execution_trace import Stored
 from roofline.pytorch.recording.addresses import Given
-from roofline.pytorch.recording.living import living
 
 #: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
 COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
@@ -38,9 +37,9 @@ def held(tensor: torch.Tensor) -> Held:
     return Held(tensor.layout, tuple(tensor.shape), values.numel(), tensor._nnz())
 
 
-def alive() -> dict[int, Held]:
-    """List the sparse tensors that there are, by their address."""
-    return {tensor._cdata: held(tensor) for tensor in living(torch.Tensor) if tensor.layout in _SPARSE}
+def among(tensors: Iterable[torch.Tensor]) -> dict[int, Held]:
+    """Ask the sparse ones among tensors what they hold, by their address."""
+    return {tensor._cdata: held(tensor) for tensor in tensors if tensor.layout in _SPARSE}
 
 
 def given_to_calls(given: Iterable[Given], known: Mapping[int, Held]) -> dict[int, Stored]:

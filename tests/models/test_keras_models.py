@@ -69,6 +69,11 @@ def on_tensorflow() -> Any:
     return _answers("tensorflow", "tensorflow")
 
 
+@pytest.fixture(scope="module")
+def sizes() -> Any:
+    return _answers("torch", "sizes")
+
+
 @pytest.fixture
 def builds(on_torch: Any) -> Any:
     return on_torch["builds"]
@@ -79,8 +84,8 @@ def bert(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(f"on_{request.param}")["bert"]
 
 
-def test_the_sizes_are_the_published_ones(builds: Any) -> None:
-    assert builds["sizes"] == {
+def test_the_sizes_are_the_published_ones(sizes: Any) -> None:
+    assert sizes["all"] == {
         "bert": 108_311_810,
         "distilbert": 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2),
         "gpt2": 124_439_808,
@@ -92,7 +97,11 @@ def test_the_sizes_are_the_published_ones(builds: Any) -> None:
         "segment-anything": 641_090_864,
         "roberta": 124_052_736 + (768 * 768 + 768) + (768 * 2 + 2),
     }
-    assert builds["encoder"] == 637_026_048
+    assert sizes["encoder"] == 637_026_048
+    assert sizes["learned"] == {
+        "gemma": 28 * 4 * 2 * (16 * 3072 + 256),  # 11,067,392
+        "mistral": 32 * 4 * ((4096 * 32 + 128) + (4096 * 8 + 128)),  # 21,004,288
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,11 +129,11 @@ def test_training_moves_all_parameters_and_the_loss(builds: Any, name: str) -> N
 def test_lora_is_that_of_keras(builds: Any) -> None:
     """A factor (..., rank) and one (rank, last axis) for query and value.
 
-    Kernels are (heads, hidden, head) in Gemma and (hidden, heads, head) in Mistral.
+    Kernels are (heads, hidden, head) in Gemma and (hidden, heads, head) in Mistral; here one layer of each.
     """
-    assert builds["lora"] == {
-        "gemma": 28 * 4 * 2 * (16 * 3072 + 256),  # 11,067,392
-        "mistral": 32 * 4 * ((4096 * 32 + 128) + (4096 * 8 + 128)),  # 21,004,288
+    assert {name: builds["train"][name]["trainable"] for name in sorted(LORA)} == {
+        "gemma": 4 * 2 * (4 * 64 + 32),
+        "mistral": 4 * ((64 * 4 + 16) + (64 * 2 + 16)),
     }
     switches = builds["train"]["gemma"]["switches"]
     assert switches["lora"] == "rank 4, alpha 4, query and value, by head, added to the kernels"
@@ -207,8 +216,8 @@ def test_the_same_seed_gives_the_same_step(builds: Any) -> None:
 
 
 def test_distilbert_drops_out_where_the_original_does(builds: Any) -> None:
-    # per layer the attention weights and the FFN's output; the embeddings; the head
-    assert builds["dropouts"] == 2 * 2 + 1 + 1
+    # in the layer the attention weights and the FFN's output; the embeddings; the head
+    assert builds["dropouts"] == 2 + 1 + 1
 
 
 def test_what_cannot_be_is_said(builds: Any) -> None:
@@ -623,7 +632,6 @@ def builds_on_torch() -> dict[str, Any]:
     import torch
 
     from roofline.errors import RooflineError
-    from roofline.models import dimensions
     from roofline.models._keras.basic import mlp
     from roofline.models.keras import _step
 
@@ -634,21 +642,7 @@ def builds_on_torch() -> dict[str, Any]:
             return str(error)
         return "no error"
 
-    answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}, "lora": {}}
-    # The shapes of that UNet take PyTorch minutes: they are asked for on JAX.
-    for name in (*(name for name in NAMES if name != "stable-diffusion"), "distilgpt2"):
-        with keras.device("meta"):
-            network = plugins.load(PACKAGE, name, "model", sorted_by_kind=True).network(
-                dimensions(workload(name, size="base"))
-            )
-        answer["sizes"][name] = network.count_params()
-        if name in LORA:
-            with keras.device("meta"):
-                network.backbone.enable_lora(rank=4)
-            answer["lora"][name] = sum(int(np.prod(variable.shape)) for variable in network.trainable_variables)
-    with keras.device("meta"):
-        image = plugins.load(PACKAGE, "segment-anything", "model", sorted_by_kind=True)
-        answer["encoder"] = image.encoder(dimensions(workload("segment-anything", size="base"))).count_params()
+    answer: dict[str, Any] = {"infer": {}, "train": {}}
     for name in NAMES:
         for mode in ("infer", "train"):
             answer[mode][name] = _built(name, mode)
@@ -690,9 +684,34 @@ def builds_on_torch() -> dict[str, Any]:
     return answer
 
 
-def _built(name: str, mode: str) -> dict[str, Any]:
+def published_sizes() -> dict[str, Any]:
+    """The numbers of parameters at published sizes, of layers that have shapes and no data."""
+    import keras
 
-    step = build(PACKAGE, name, mode=mode)
+    from roofline.models import dimensions
+
+    answer: dict[str, Any] = {"all": {}, "learned": {}}
+    # The shapes of that UNet take PyTorch minutes: they are asked for on JAX.
+    for name in (*(name for name in NAMES if name != "stable-diffusion"), "distilgpt2"):
+        with keras.device("meta"):
+            network = plugins.load(PACKAGE, name, "model", sorted_by_kind=True).network(
+                dimensions(workload(name, size="base"))
+            )
+        answer["all"][name] = network.count_params()
+        if name in LORA:
+            with keras.device("meta"):
+                network.backbone.enable_lora(rank=4)
+            answer["learned"][name] = sum(int(np.prod(variable.shape)) for variable in network.trainable_variables)
+    with keras.device("meta"):
+        image = plugins.load(PACKAGE, "segment-anything", "model", sorted_by_kind=True)
+        answer["encoder"] = image.encoder(dimensions(workload("segment-anything", size="base"))).count_params()
+    return answer
+
+
+def _built(name: str, mode: str) -> dict[str, Any]:
+    """What a step does; transformers have one layer. Their outputs are compared with PyTorch's behind two."""
+    layers = {"layers": 1} if name in TOKENS else {}
+    step = build(PACKAGE, name, mode=mode, **layers)
     result = step.run()
     seen = _dispatched(step)
     of: dict[str, list[str]] = {}
@@ -720,7 +739,8 @@ def _built(name: str, mode: str) -> dict[str, Any]:
     fixed = [np.array(variable.numpy()) for variable in step.model.non_trainable_variables]
     loss = step.run()
     after = [variable.numpy() for variable in step.model.trainable_variables]
-    twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name, mode=mode))
+    twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
+    twin = twin.build(workload(name, mode=mode, **layers))
     answer |= {
         "losses": [float(result), float(loss)],
         "variables": len(after),
@@ -833,6 +853,7 @@ def main(arguments: list[str]) -> None:
             **tuned(),
         },
         "jax": lambda: {"bert": compared("bert"), "names": names_in_hlo("bert"), **tuned()},
+        "sizes": published_sizes,
         "published": lambda: weights_at_published_size(PACKAGE),
         "tensorflow": lambda: {"bert": compared("bert"), "rows": rows_of_a_token(), **tuned()},
         "compare": compared,

@@ -95,7 +95,6 @@ LEFT_OUT = (
             "training_moves_the_parameters_and_takes_over_their_memory[gemma]",
             "training_moves_the_parameters_and_takes_over_their_memory[dlrm]",
             "training_moves_the_parameters_and_takes_over_their_memory[lenet5]",
-            "the_second_step_compiles_nothing[lenet5]",
             "ops_are_in_the_block_of_their_meaning[distilbert]",
             "pure_casts_reach_weights_and_inputs[fp16]",
             "published_sizes[gemma",

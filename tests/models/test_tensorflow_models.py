@@ -34,10 +34,11 @@ NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow", sorte
 OTHERS = ("distilbert", "gpt2")
 EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in OTHERS else name for name in NAMES]
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
+#: One layer is traced in half the time of two, which there are where outputs are compared with PyTorch's.
 SMALL = {
-    "bert": {"batch": 2, "seq": 16},
-    "distilbert": {"batch": 2, "seq": 16},
-    "gpt2": {"batch": 2, "seq": 16},
+    "bert": {"batch": 2, "seq": 16, "layers": 1},
+    "distilbert": {"batch": 2, "seq": 16, "layers": 1},
+    "gpt2": {"batch": 2, "seq": 16, "layers": 1},
     "lenet5": {"batch": 4},
     "mlp": {"batch": 32},
 }
@@ -102,10 +103,10 @@ def block_of(scope: str, step: Step) -> str | None:
 # The same work as torch's
 
 
-def twin(name: str, step: Step) -> torch.nn.Module:
+def twin(name: str, step: Step, **asked: Any) -> torch.nn.Module:
     """torch's model in training mode with dropout 0; `step`'s takes over its weights, drawn so that all matter."""
     torch.manual_seed(1)
-    other = model(name, "torch").network(dimensions(workload(name)) | NO_DROPOUT)
+    other = model(name, "torch").network(dimensions(workload(name, **asked)) | NO_DROPOUT)
     with torch.no_grad():
         for parameter in other.parameters():  # norms begin as 1 and 0, biases as 0, which would hide an exchange
             parameter.add_(torch.randn_like(parameter) * 0.1)
@@ -143,8 +144,9 @@ JITS = [(name, "off") for name in NAMES] + [("bert", "compile")]
 
 @pytest.mark.parametrize(("name", "jit"), JITS)
 def test_the_same_output_as_torch(name: str, jit: str) -> None:
-    step = build(name, jit)
-    other = twin(name, step).eval()
+    two = {"layers": 2} if name in TRANSFORMERS else {}
+    step = build(name, jit, **two)
+    other = twin(name, step, **two).eval()
     inputs, _ = torch_arguments(name, step)
     with torch.no_grad():
         expected = other(**inputs)
@@ -273,9 +275,14 @@ def test_the_optimizer_is_torchs(adam: Adam, make: Any, dtype: str) -> None:
     ],
 )
 def test_published_sizes(name: str, parameters: int) -> None:
+    assert published_size(name) == parameters
+
+
+@cache
+def published_size(name: str) -> int:
     with tf.Graph().as_default():  # shapes without memory
         network = model(name).network(dimensions(Workload(model=name)))
-    assert sum(variable.shape.num_elements() for variable in network.trainable_variables) == parameters
+    return sum(variable.shape.num_elements() for variable in network.trainable_variables)
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
@@ -305,8 +312,8 @@ def test_only_training_drops() -> None:
     np.testing.assert_array_equal(infer.run(), infer.run())
     assert not np.array_equal(train.forward(), train.forward())
     layers = [one for one in train.model.submodules if type(one).__name__ == "Dropout"]
-    # embeddings, per layer attention and two residuals, head
-    assert len(layers) == 1 + 2 * 3 + 1
+    # embeddings, in the layer attention and two residuals, head
+    assert len(layers) == 1 + 3 + 1
     np.testing.assert_allclose(np.mean(layers[0](tf.ones((100, 100)), True) == 0), 0.1, atol=0.02)
 
 
@@ -320,8 +327,8 @@ def test_a_step_follows_from_its_workload_and_leaves_the_users_random_numbers_al
         assert drawn_after(build("bert", mode="train").run) == drawn_after(lambda: None)
     finally:
         context.set_global_seed(None)
-    np.testing.assert_array_equal(build("bert").run(), build("bert").run())
-    assert build("bert", mode="train").run() == build("bert", mode="train").run()
+    np.testing.assert_array_equal(build("bert").run(), ran("bert", "infer").result)
+    assert build("bert", mode="train").run() == ran("bert", "train").result
 
 
 def test_the_step_says_how_much_it_works_on() -> None:

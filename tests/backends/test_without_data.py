@@ -62,7 +62,7 @@ def answers(backend: str, *arguments: str, folder: Path) -> Any:
         "OMP_NUM_THREADS": "1",
         "JAX_PLATFORMS": "cpu",
         "CUDA_VISIBLE_DEVICES": "",
-        "XLA_FLAGS": f"--xla_dump_to={folder} --xla_dump_hlo_as_proto",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder} --xla_dump_hlo_as_proto",
     }
     command = [sys.executable, __file__, backend, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

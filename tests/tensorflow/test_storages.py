@@ -55,7 +55,7 @@ print(json.dumps(made))
 
 
 def test_the_peak_is_what_xla_assigned(tmp_path: Path) -> None:
-    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
     environment = {
         **os.environ,
         "XLA_FLAGS": flags,

@@ -94,7 +94,7 @@ def test_what_devices_share_is_asked_for_once_and_executed_by_each() -> None:
     here = Path(__file__).resolve()
     paths = (here.parent, here.parents[2], os.environ.get("PYTHONPATH", ""))
     variables = {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4",
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
     }

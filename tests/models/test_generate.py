@@ -24,32 +24,38 @@ from tests.models import weights_jax
 
 SEQ, NEW, BATCH = 8, 5, 2
 MODELS = ("gpt2", "gemma", "mistral")
+#: Of Gemma and Mistral, which are written alike, `make test` takes Gemma.
 every = pytest.mark.parametrize(
-    ("model", "framework"), [(model, framework) for model in MODELS for framework in ("torch", "jax")]
+    ("model", "framework"),
+    [
+        pytest.param(model, framework, marks=pytest.mark.thorough if model == "mistral" else ())
+        for model in MODELS
+        for framework in ("torch", "jax")
+    ],
 )
 
 
-def workload(model: str) -> Workload:
-    return Workload(model=model, mode="generate", size="tiny", batch=BATCH, seq=SEQ, new_tokens=NEW)
+def workload(model: str, layers: int) -> Workload:
+    return Workload(model=model, mode="generate", size="tiny", batch=BATCH, seq=SEQ, new_tokens=NEW, layers=layers)
 
 
-def built(model: str, framework: str) -> Step:
+def built(model: str, framework: str, layers: int) -> Step:
     with user_state_kept():
         module = plugins.load(f"roofline.models.{framework}", model, "model", sorted_by_kind=True)
-        step: Step = module.build(workload(model))
+        step: Step = module.build(workload(model, layers))
     return step
 
 
 @cache
 def counted(model: str, framework: str) -> Recording:
-    """The work of one step."""
+    """The work of one step of one layer."""
     plan = Plan(device="cpu", threads=1, steps=1, count_only=True)
-    return load(framework).recorder.record(built(model, framework), plan, lambda text: None)
+    return load(framework).recorder.record(built(model, framework, 1), plan, lambda text: None)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_both_generate_the_same_tokens(model: str) -> None:
-    theirs, ours = built(model, "torch"), built(model, "jax")
+    theirs, ours = (built(model, framework, 2) for framework in ("torch", "jax"))
     with torch.no_grad():  # larger weights: the tokens are others in each place
         for parameter in theirs.model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -78,7 +84,7 @@ class Work:
     """FLOPs of a model: 2 for each multiply-add, of all layers, for each of BATCH samples."""
 
     def __init__(self, model: str) -> None:
-        d = dimensions(workload(model))
+        d = dimensions(workload(model, 1))
         self.every, hidden = d["layers"] * 2 * BATCH, d["hidden"]
         # The heads of queries are as wide as the hidden states in GPT-2; keys and values may have fewer of them.
         self.queries = d["heads"] * d["head"] if "head" in d else hidden

@@ -14,6 +14,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE))
+from test_with_xla import function, ran, tf
+
 _SCRIPT = """
 import json, sys
 sys.path.append(sys.argv[1])
@@ -54,6 +57,17 @@ print(json.dumps(made))
 """
 
 
+def test_what_a_function_is_assigned_holds_its_arguments_and_results_and_what_is_between() -> None:
+    """Of tanh(x w) w: 512 x 128 numbers of x, of the result and at most twice between them, and 128 x 128 of w."""
+    x, w = tf.ones((512, 128)), tf.ones((128, 128))
+    held = ran(function(lambda: tf.tanh(x @ w) @ w, True)).counted.storages
+    assert held is not None
+    rows, weight = 4 * 512 * 128, 4 * 128 * 128
+    assert 2 * rows + weight <= held.assigned <= 4 * rows + weight + 4096
+    assert held.source == "buffer assignment"
+
+
+@pytest.mark.thorough
 def test_the_peak_is_what_xla_assigned(tmp_path: Path) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
     environment = {

@@ -15,6 +15,9 @@ pytest.importorskip("jax")
 import hlo_oracle
 import hlo_programs
 
+#: In one process, which compiles the programs once.
+pytestmark = pytest.mark.xdist_group("hlo programs")
+
 #: Why a figure of ours may differ from XLA's, and how many instructions of the test programs each is about at most.
 REASONS = {
     # HloCostAnalysis says -1 for custom calls.

@@ -15,6 +15,9 @@ pytest.importorskip("jax")
 import hlo_oracle
 import hlo_programs
 
+#: In one process, which compiles the programs once.
+pytestmark = pytest.mark.xdist_group("hlo programs")
+
 
 def costs(name):
     """(unit, Costed) of every unit that works itself."""

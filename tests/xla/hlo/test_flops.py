@@ -19,6 +19,9 @@ pytest.importorskip("jax")
 import hlo_oracle
 import hlo_programs
 
+#: In one process, which compiles the programs once.
+pytestmark = pytest.mark.xdist_group("hlo programs")
+
 PROGRAMS = [
     *("mlp", "mlp train", "mlp train, donated", "transformer", "transformer train", "convolutions"),
     *("convolutions train", "scan", "scan train", "dynamic loop", "conditional", "sort, gather, scatter"),

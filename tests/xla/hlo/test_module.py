@@ -19,6 +19,9 @@ pytest.importorskip("jax")
 import hlo_oracle
 import hlo_programs
 
+#: In one process, which compiles the programs once.
+pytestmark = pytest.mark.xdist_group("hlo programs")
+
 SMALL = """HloModule small
 ENTRY e {
   p = f32[2,3]{1,0} parameter(0)

@@ -180,7 +180,14 @@ def test_training_moves_the_parameters(name: str) -> None:
     assert step.model.training
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "matmul"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough) if name == "stable-diffusion" else name
+        for name in NAMES
+        if name != "matmul"
+    ],
+)
 def test_without_optimizer_the_parameters_stay_and_gradients_do_not_pile_up(name: str) -> None:
     step = build(name, mode="train", optimizer=False)
     before = [parameter.detach().clone() for parameter in step.model.parameters()]

@@ -620,7 +620,7 @@ def test_the_step_closes_and_can_be_saved(name: str, mode: str) -> None:
     assert sums.seconds == pytest.approx(sums.floor + sums.loss + sums.uncosted - sums.overlap, rel=1e-9)
     # One thread runs one op at a time.
     assert sums.overlap == pytest.approx(0, abs=1e-12)
-    assert (len(recording.wall.steps), len(recording.profiled.corrected)) == (3, 2)  # type: ignore[union-attr]
+    assert len(recording.wall.steps) == 3
     assert all(len(op.own_ns) == len(recording.profiled.corrected) for op in recording.ops)  # type: ignore[union-attr]
 
 

@@ -60,11 +60,16 @@ print(json.dumps(made))
 def test_what_a_function_is_assigned_holds_its_arguments_and_results_and_what_is_between() -> None:
     """Of tanh(x w) w: 512 x 128 numbers of x, of the result and at most twice between them, and 128 x 128 of w."""
     x, w = tf.ones((512, 128)), tf.ones((128, 128))
-    held = ran(function(lambda: tf.tanh(x @ w) @ w, True)).counted.storages
+    compiled = function(lambda: tf.tanh(x @ w) @ w, True)
+    held = ran(compiled).counted.storages
     assert held is not None
     rows, weight = 4 * 512 * 128, 4 * 128 * 128
     assert 2 * rows + weight <= held.assigned <= 4 * rows + weight + 4096
-    assert held.source == "buffer assignment"
+    assert (held.source, held.at_least) == ("buffer assignment", False)
+    # Of what runs beside it in a graph no memory is known.
+    within = ran(function(lambda: (compiled(), tf.sin(x)))).counted.storages
+    assert within is not None
+    assert (within.assigned, within.at_least) == (held.assigned, True)
 
 
 @pytest.mark.thorough

@@ -87,18 +87,18 @@ def drawn() -> dict[str, list[Path]]:
     return found | {"models": sorted((ROOT / "models").rglob("*.py"))}
 
 
-def imported(tree: ast.AST) -> Iterable[str]:
+def imported(nodes: Iterable[ast.AST]) -> Iterable[str]:
     """The modules that a file imports, wherever in it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def named(tree: ast.AST) -> Iterable[str]:
+def named(nodes: Iterable[ast.AST]) -> Iterable[str]:
     """The packages that a file looks into by name: first arguments like "roofline.backends" of `plugins.load`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute):
             owner, first = node.func.value, node.args[0]
             if isinstance(owner, ast.Name) and owner.id == "plugins" and isinstance(first, ast.Constant):
@@ -111,9 +111,9 @@ def arrows() -> tuple[set[Arrow], set[Arrow]]:
     imports, by_name = set(), set()
     for name, paths in files.items():
         for path in paths:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            imports |= {(name, room(module)) for module in imported(tree)}
-            by_name |= {(name, room(module)) for module in named(tree)}
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            imports |= {(name, room(module)) for module in imported(nodes)}
+            by_name |= {(name, room(module)) for module in named(nodes)}
     both = [{(a, b) for a, b in some if a != b and b in files} for some in (imports, by_name)]
     return both[0], both[1] - both[0]
 
@@ -164,17 +164,18 @@ def edges(place: Box, name: str) -> tuple[float, float]:
     return (CORE_WIDTH if name == "core" else WIDTH) / 2, HEIGHT / 2
 
 
+#: Shares of the four corners of a Bezier curve in each of its points.
+SHARES = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3) for t in (step / 40 for step in range(41))]
+
+
 def curve(start: tuple[float, float], end: tuple[float, float], out: float, back: float) -> list[tuple[float, float]]:
     """Points of a curve that leaves and reaches its boxes upright; out, back: how far its ends are pulled sideways."""
     (x0, y0), (x1, y1) = start, end
     reach = min(0.9, 0.5 * (y0 - y1))
-    corners = ((x0, y0), (x0 + out, y0 - reach), (x1 + back, y1 + reach), (x1, y1))
-    points = []
-    for step in range(41):
-        t = step / 40
-        weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3)
-        points.append(tuple(sum(w * c[axis] for w, c in zip(weights, corners, strict=True)) for axis in (0, 1)))
-    return [(float(x), float(y)) for x, y in points]
+    x, y = (x0, x0 + out, x1 + back, x1), (y0, y0 - reach, y1 + reach, y1)
+    return [
+        (a * x[0] + b * x[1] + c * x[2] + d * x[3], a * y[0] + b * y[1] + c * y[2] + d * y[3]) for a, b, c, d in SHARES
+    ]
 
 
 def hits(points: list[tuple[float, float]], ends: Arrow, places: Mapping[str, Box]) -> int:

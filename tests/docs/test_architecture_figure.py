@@ -62,13 +62,14 @@ def test_a_circle_of_imports_is_refused(script: ModuleType) -> None:
 
 
 def test_imports_in_functions_and_rooms_found_by_name_are_read(script: ModuleType) -> None:
-    tree = ast.parse(
+    source = (
         "def run():\n"
         "    import roofline.core.schema\n"
         "    from roofline import plugins\n"
         "    plugins.load('roofline.backends', 'torch', 'backend')\n"
         "    print('roofline.renderers')\n"
     )
-    assert [script.room(name) for name in script.imported(tree)] == ["core", "plugins"]
-    assert [script.room(name) for name in script.named(tree)] == ["backends"]
+    nodes = list(ast.walk(ast.parse(source)))
+    assert [script.room(name) for name in script.imported(nodes)] == ["core", "plugins"]
+    assert [script.room(name) for name in script.named(nodes)] == ["backends"]
     assert script.room("numpy.linalg") == script.room("roofline") == ""

@@ -175,6 +175,7 @@ def _is_earlier(file: Path) -> bool:
 
 def _report_rank(command_line: str, into: Path, rank: Rank, details: bool | None, ended: Ended) -> None:
     """Write the profile of a rank into the folder of its job. details: of its screen; None: print none."""
+    [profile] = ended.profiles(command_line)  # there may be none, for which the rest is not loaded
     from msgspec.structs import replace
 
     from roofline.analysis.analysis import analyze
@@ -185,7 +186,6 @@ def _report_rank(command_line: str, into: Path, rank: Rank, details: bool | None
     from roofline.renderers import text
     from roofline.units import printable
 
-    [profile] = ended.profiles(command_line)
     numbers = {RANK: str(rank.number), RANKS: str(rank.of)}
     profile = replace(profile, environment={**profile.environment, **numbers})
     into.mkdir(exist_ok=True)
@@ -264,6 +264,7 @@ def _report(command_line: str, place: Path, force: bool, details: bool, ended: E
 
     place: the file to write, or a folder.
     """
+    profiles, in_folder = ended.profiles(command_line), place.is_dir()  # there may be none: the rest is not loaded
     from roofline.analysis.analysis import Analysis, analyze
     from roofline.cli import printing_anything
     from roofline.cli.options import terminal, words
@@ -273,7 +274,6 @@ def _report(command_line: str, place: Path, force: bool, details: bool, ended: E
     from roofline.running import drift
     from roofline.units import printable
 
-    profiles, in_folder = ended.profiles(command_line), place.is_dir()
     first_paths: dict[int, Path] = {}  # of each loop
     analyses: dict[int, list[tuple[int, int, Analysis]]] = {}
     with printing_anything():

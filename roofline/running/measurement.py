@@ -210,6 +210,8 @@ class Measurement:
 
     def profiles(self, command: str) -> list[Profile]:
         """Make profiles of all recordings, under this machine's ceilings."""
+        if not self.measured:
+            return []
         from roofline.measuring.in_process import as_profile
 
         return [

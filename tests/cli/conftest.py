@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import brief_recording
 import pytest
 
 from roofline import cli
@@ -131,26 +132,10 @@ def process(tmp_path: Path, variables: dict[str, str]) -> Run:
     return run
 
 
-#: What every Python begins with that has the folder of `brief` in its path.
-BRIEF = """
-from roofline.recording import record
-from roofline.recording.xspace import probes
-
-record.bandwidth = lambda plan, threads: {}
-probes.FUNCTION_ELEMENTS, probes.TRIVIAL_RUNS = (1024,), 3
-"""
-
-
 @pytest.fixture(scope="session")
 def brief(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables with which a measuring child leaves out what takes half of its time and is not tested.
-
-    It measures no memory, for which it would load torch whatever the framework, and its probes of the executor are
-    small.
-    """
-    folder = tmp_path_factory.mktemp("brief")
-    (folder / "sitecustomize.py").write_text(BRIEF)
-    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+    """Variables with which a measuring child leaves out what takes half of its time and is not tested."""
+    return brief_recording.variables(tmp_path_factory.mktemp("brief"))
 
 
 @pytest.fixture(scope="module")

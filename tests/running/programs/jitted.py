@@ -5,6 +5,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 
 def loss(weights, x, y):
@@ -17,11 +18,12 @@ def train(weights, x, y):
 
 
 evaluate = jax.jit(loss)
-keys = jax.random.split(jax.random.key(0), 3)
-weights = [jax.random.normal(keys[0], (64, 128)) / 8, jax.random.normal(keys[1], (128, 8)) / 8]
-x = jax.random.normal(keys[2], (16, 64))
+random = numpy.random.default_rng(0)
+weights = [jnp.asarray(random.normal(size=shape, scale=1 / 8), "float32") for shape in ((64, 128), (128, 8))]
+x = jnp.asarray(random.normal(size=(16, 64)), "float32")
+y = x[:, :8]
 for step in range(int(sys.argv[1])):
-    weights = train(weights, x, x[:, :8])
+    weights = train(weights, x, y)
     if step % 20 == 19:
-        print(evaluate(weights, x, x[:, :8]))
+        print(evaluate(weights, x, y))
 print(weights[0].tolist())

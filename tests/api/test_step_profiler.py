@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import InputError, MeasurementError
+from roofline.recording import record
 
 BATCH, WIDTH, HIDDEN = 32, 64, 256
 #: Some dozen steps are profiled and counted behind those that are timed.
@@ -36,6 +38,14 @@ def train(steps: int, profiler: roofline.StepProfiler | None = None, asleep: flo
         if profiler is not None:
             profiler.step()
     return losses
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_bandwidth() -> Iterator[None]:
+    """A second of each recording, and not what is tested here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "bandwidth", lambda plan, threads: {})
+        yield
 
 
 @pytest.fixture(scope="module")

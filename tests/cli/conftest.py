@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import subprocess
@@ -57,6 +58,7 @@ def children_here() -> Iterator[None]:
         def wait(self, timeout: float | None = None) -> int:
             return child.main(self.arguments)
 
+    gc.freeze()  # what a collection or a search of a recording would go through, of all frameworks that are loaded
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
         patch.setattr(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from roofline.recording import record
 from roofline.running.boundaries.named import boundary
 from roofline.running.measurement import Wanted
 from roofline.running.program import Program
@@ -27,10 +29,13 @@ def ran(name: str, *arguments: object, wanted: Wanted = NONE, step: str | None =
         kinds = (named, *kinds)
         if compiling is not None:
             program = Program(script=script, arguments=program.arguments, compile=compiling)
+    gc.freeze()  # what a collection or a search of a recording would go through, of all frameworks that are loaded
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", sys.argv)
         patch.setattr(sys, "path", list(sys.path))
         patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+        # A second of each recording, and not what is tested here.
+        patch.setattr(record, "bandwidth", lambda plan, threads: {})
         ended = run(program, wanted, lambda text: None, kinds)
     if ended.error is not None and not isinstance(ended.error, SystemExit):
         raise ended.error

@@ -1,10 +1,12 @@
 """One command on every backend: the same step, the same words, the same numbers.
 
-Each command runs once, its measuring child in a process of its own. BERT tiny: 2 samples of 16 tokens, one thread.
+Each command runs once, its measuring child in a process of its own, that of PyTorch in this one. The smallest network;
+and in `make test-all` BERT tiny: 2 samples of 16 tokens, one thread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 
 import roofline as package
 from roofline.core.schema import Profile
+from tests.cli.conftest import children_here
 
 Run = Callable[..., Any]
 pytestmark = pytest.mark.slow
@@ -32,18 +35,14 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
     "keras-tensorflow": ({"keras", "keras-hub", "tensorflow"}, "off"),
     "keras2": ({"tf_keras", "keras-nlp", "tensorflow"}, "off"),
 }
-#: Trained by `make test-all` alone: libraries on frameworks, of which another backend here has either, and compilers of
-#: PyTorch, whose own folders run them from the command line.
-THOROUGH = (
-    *("torch-compile", "torchscript"),
-    *("keras-torch", "keras-jax", "keras-tensorflow", "keras2", "tensorflow-xla"),
-)
-EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in BACKENDS]
-OTHERS = [each for each in EACH if each != "torch"]
+#: (model, backend). BERT is trained by `make test-all` alone: its libraries are on frameworks, of which another backend
+#: here has either, and compilers of PyTorch are run from the command line in their own folders.
+OTHERS = [
+    *(("mlp", "jax"), ("mlp", "tensorflow")),
+    *(pytest.param("bert", name, marks=pytest.mark.thorough) for name in BACKENDS if name != "torch"),
+]
 #: Those whose forward pass alone is measured too: one per reader of traces.
 INFER = [pytest.param(name, marks=pytest.mark.thorough) for name in ("jax", "tensorflow", "keras-tensorflow:jit=on")]
-#: Those whose training step is measured with all that a child measures beside the steps.
-WHOLE = ["torch"]
 #: Dictionaries whose keys are names of things, not of fields.
 NAMED = {
     *("options", "versions", "switches", "device.ceilings", "gap_causes", "classes", "groups", "phases", "blocks"),
@@ -52,26 +51,31 @@ NAMED = {
 ELSEWHERE = {"other", "(no op)", ""}
 
 
-def file_of(backend: str, mode: str) -> str:
-    return f"{backend.replace(':', '-')}-{mode}.json"
+def file_of(model: str, backend: str, mode: str) -> str:
+    return f"{model}-{backend.replace(':', '-')}-{mode}.json"
 
 
 @pytest.fixture(scope="module")
-def profiled(once: Run, brief: dict[str, str]) -> Callable[[str, str], dict[str, Any]]:
-    """`show --format json` of BERT tiny on a backend in a mode."""
-    return lambda backend, mode: show(once, backend, mode, {} if (backend in WHOLE and mode == "train") else brief)
+def profiled(once: Run, brief: dict[str, str]) -> Callable[[str, str, str], dict[str, Any]]:
+    """`show --format json` of a model on a backend in a mode."""
+
+    def show_here(model: str, backend: str, mode: str) -> dict[str, Any]:
+        with children_here() if backend == "torch" else contextlib.nullcontext():
+            return show(once, model, backend, mode, brief)
+
+    return show_here
 
 
-def show(once: Run, backend: str, mode: str, more: dict[str, str]) -> dict[str, Any]:
+def show(once: Run, model: str, backend: str, mode: str, more: dict[str, str]) -> dict[str, Any]:
     name = backend.partition(":")[0]
     for distribution in BACKENDS[name][0]:
         module = distribution.replace("-", "_")
         if find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
-    file = file_of(backend, mode)
-    work = ("--size", "tiny", "--batch", "2", "--seq", "16", "--mode", mode)
+    file = file_of(model, backend, mode)
+    work = ("--size", "tiny", "--batch", "2", "--mode", mode, *(("--seq", "16") if model == "bert" else ()))
     cost = ("--device", "cpu", "--threads", "1", "--steps", "3")
-    ended = once("profile", "bert", "--backend", backend, *work, *cost, "-o", file, more=more)
+    ended = once("profile", model, "--backend", backend, *work, *cost, "-o", file, more=more)
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[-2] == f"Wrote {file}"
     assert "Traceback" not in ended.err
@@ -91,10 +95,10 @@ def fields(value: Any, path: str = "") -> set[str]:
     return {name for key, one in value.items() for name in fields(one, f"{path}.{key}".lstrip("."))}
 
 
-@pytest.mark.parametrize("backend", EACH)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_training_step(once: Run, profiled: Run, backend: str) -> None:
-    document = profiled(backend, "train")
-    holds(document, package.load(once.folder / file_of(backend, "train")), {"forward", "backward", "optimizer"})
+    document = profiled("bert", backend, "train")
+    holds(document, package.load(once.folder / file_of("bert", backend, "train")), {"forward", "backward", "optimizer"})
     assert (document["model"], document["backend"], document["options"]) == ("bert", backend, {})
     assert (document["mode"], document["batch"], document["seq"]) == ("train", 2, 16)
     assert (document["samples"], document["tokens"]) == (2, 2 * 16)
@@ -112,8 +116,8 @@ def test_a_training_step(once: Run, profiled: Run, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", INFER)
 def test_an_inference_step(once: Run, profiled: Run, backend: str) -> None:
-    document = profiled(backend, "infer")
-    holds(document, package.load(once.folder / file_of(backend, "infer")), {"forward"})
+    document = profiled("bert", backend, "infer")
+    holds(document, package.load(once.folder / file_of("bert", backend, "infer")), {"forward"})
     assert document["backend"] == backend.partition(":")[0]
     # An option is recorded as it was given, and reaches the model.
     options = dict(part.split("=") for part in backend.partition(":")[2].split(",") if part)
@@ -149,29 +153,34 @@ def holds(document: dict[str, Any], profile: Profile, phases: set[str]) -> None:
     assert package.analyze(replace(profile, device=replace(profile.device, ceilings=made_up))).above_ceiling == 0
 
 
-@pytest.mark.parametrize("backend", OTHERS)
-def test_the_keys_are_those_of_torch(profiled: Run, backend: str) -> None:
-    ours, torchs = fields(profiled(backend, "train")), fields(profiled("torch", "train"))
+@pytest.mark.parametrize(("model", "backend"), OTHERS)
+def test_the_keys_are_those_of_torch(profiled: Run, model: str, backend: str) -> None:
+    ours, torchs = fields(profiled(model, backend, "train")), fields(profiled(model, "torch", "train"))
     assert ours == torchs
 
 
-@pytest.mark.parametrize("backend", OTHERS)
-def test_the_same_is_asked_for(profiled: Run, backend: str) -> None:
+@pytest.mark.parametrize(("model", "backend"), OTHERS)
+def test_the_same_is_asked_for(profiled: Run, model: str, backend: str) -> None:
     """Model FLOPs by phase, and parameters: docs/comparing.md, the parity gate."""
-    document, torchs = profiled(backend, "train"), profiled("torch", "train")
+    document, torchs = profiled(model, backend, "train"), profiled(model, "torch", "train")
     asked = {phase: row["model_flops"] for phase, row in document["phases"].items() if phase != "(no op)"}
     assert asked == pytest.approx(
         {phase: row["model_flops"] for phase, row in torchs["phases"].items() if phase != "(no op)"}, rel=1e-3
     )
-    # Of 2 * 16 tokens, 4 products with 64 x 64 and 2 with 64 x 256 in each of 2 layers; then there is attention.
-    linear = 2 * (2 * 16) * 2 * (4 * 64**2 + 2 * 64 * 256)
-    assert linear < asked["forward"] < 1.1 * linear
-    assert asked["backward"] > 1.9 * asked["forward"]
+    if model == "mlp":
+        # Of 2 samples, 4-8-8-4; backward for each weight, and for the input of all layers but the first.
+        forward = 2 * 2 * (4 * 8 + 8 * 8 + 8 * 4)
+        assert (asked["forward"], asked["backward"]) == pytest.approx((forward, 2 * forward - 2 * 2 * 4 * 8), rel=1e-3)
+    else:
+        # Of 2 * 16 tokens, 4 products with 64 x 64 and 2 with 64 x 256 in each of 2 layers; then there is attention.
+        linear = 2 * (2 * 16) * 2 * (4 * 64**2 + 2 * 64 * 256)
+        assert linear < asked["forward"] < 1.1 * linear
+        assert asked["backward"] > 1.9 * asked["forward"]
     assert (document["parameters"], document["trainable"]) == (torchs["parameters"], torchs["trainable"])
 
 
 @pytest.mark.parametrize("backend", INFER)
 def test_inference_asks_for_the_forward_pass(profiled: Run, backend: str) -> None:
-    alone, torchs = profiled(backend, "infer"), profiled("torch", "train")
+    alone, torchs = profiled("bert", backend, "infer"), profiled("bert", "torch", "train")
     asked = torchs["phases"]["forward"]["model_flops"]
     assert alone["phases"]["forward"]["model_flops"] == pytest.approx(asked, rel=1e-3)

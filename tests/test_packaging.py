@@ -68,7 +68,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel's content and nothing else, to put on the path."""
     target = tmp_path_factory.mktemp("installed")
-    _run(["-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)], target)
+    _run(["-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", str(target), str(wheel)], target)
     return target
 
 

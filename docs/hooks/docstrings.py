@@ -40,11 +40,13 @@ def shaped(docstring: str, names: Collection[str]) -> str:
 def _paragraph(text: str, names: Collection[str]) -> str:
     if text.startswith(">>>"):
         return f"```pycon\n{text}\n```"
+    if not text.startswith(tuple(names)):
+        return text  # as nearly all do: no pattern is made for it
     one = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     some = rf"(?:{one})(?:, (?:{one}))*"
     # In sentences, "name: what it is. other: ...", or in columns, "name   what it is".
     for begins, first, ends in ((r"(?:^|(?<=[.;:)\]])\s+)", ": ", ": "), (r"(?:^|\n)", " {2,}", " +")):
-        if names and re.match(rf"{some}{first}", text):
+        if re.match(rf"{some}{first}", text):
             parts = re.split(rf"{begins}({some}){ends}", text)[1:]
             return "\n".join(map(_item, parts[::2], parts[1::2]))
     return text

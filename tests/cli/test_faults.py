@@ -85,7 +85,7 @@ def test_an_import_that_is_ended(tmp_path: Path, traces: Path, variables: dict[s
     process = psutil.Process(command.pid)
     while not (readers := process.children()):
         assert command.poll() is None
-        time.sleep(0.002)
+        time.sleep(0.02)
     if ended == "a reading process":
         readers[0].kill()
     else:
@@ -425,7 +425,7 @@ def stops():
 def varies():
     def step():
         runs.append(1)
-        for _ in range(1 if len(runs) % 2 else 200):
+        for _ in range(1 if len(runs) % 2 else 100):
             x @ x
     return step
 """
@@ -442,7 +442,7 @@ def test_a_step_whose_work_is_done_once(measuring: Run, tmp_path: Path) -> None:
 
 
 def test_the_times_of_a_step_that_varies_are_all_kept(measuring: Run, tmp_path: Path) -> None:
-    """Of 20 steps every second one computes 200 products and the others one."""
+    """Of 20 steps every second one computes 100 products and the others one."""
     (tmp_path / "mine.py").write_text(CHANGES)
     assert measuring("profile", "mine.py:varies", *SMALL, "--steps", "20", "-o", "p.json").code == 0
     steps = load(tmp_path / "p.json").wall.steps

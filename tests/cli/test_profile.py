@@ -138,16 +138,17 @@ def closes(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_bert_from_end_to_end(process: Run, tmp_path: Path) -> None:
-    words = ("profile", "bert", *SMALL, "--mode", "train", "--seq", "16", "-o", "bert.json")
+def test_from_end_to_end(process: Run, roofline: Run, tmp_path: Path) -> None:
+    """With all that a child measures beside the steps."""
+    words = (*MLP, "--mode", "train", "-o", "p.json")
     ended = process(*words)
 
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].startswith("bert tiny · training · batch 1 x 16 tokens · ")
+    assert lines[0].startswith("mlp tiny · training · batch 64 · ")
     assert len(lines) <= 24
-    assert lines[-2:] == ["Wrote bert.json", "Next: roofline show bert.json --details"]
-    every = process("show", "bert.json", "--details").out.splitlines()
+    assert lines[-2:] == ["Wrote p.json", "Next: roofline show p.json --details"]
+    every = roofline("show", "p.json", "--details").out.splitlines()
     for name in ("throughput", "MFU", "peak memory", "first step", "steps", "group", "coverage", "total"):
         assert any(line.startswith(name) for line in every), name
     # Progress is on standard error, so that the result can be piped.
@@ -155,14 +156,14 @@ def test_bert_from_end_to_end(process: Run, tmp_path: Path) -> None:
     assert "Traceback" not in ended.err
     assert "calibrating" not in ended.err
 
-    document = shown(process, "bert.json")
+    document = shown(roofline, "p.json")
     closes(document)
     assert set(document["phases"]) == {"forward", "backward", "optimizer"}
     # One thread, as asked, in the child's environment and so in its OpenMP.
-    saved = package.load(tmp_path / "bert.json")
+    saved = package.load(tmp_path / "p.json")
     assert saved.environment["threads"] == "1"
     assert document["command"] == f"roofline {' '.join(words)}"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bert.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.json"]
 
 
 # ------------------------------------------------------------------------------------------------ the contract
@@ -415,6 +416,7 @@ def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     from roofline.recording import record
     from roofline.timing.timed import EventCost
 
+    gc.freeze()
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
     monkeypatch.setattr(record, "bandwidth", lambda plan, threads: {})
     monkeypatch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))

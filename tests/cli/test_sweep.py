@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from roofline import cli
 from roofline.cli.options import points as cli_points
 from roofline.cli.options import words
 from roofline.core.schema import load
+from roofline.recording.prepared import PreparedProcesses
+from tests.cli.conftest import children_here
 
 pytest.importorskip("torch")
 MLP = ("sweep", "mlp", "--backends", "torch", "--threads", "1", "--steps", "3")
@@ -23,8 +26,12 @@ def run(*arguments: object) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With measurements in this process: those in forks of a prepared one are tested in tests/recording."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(PreparedProcesses, "server", lambda *_: None)
+    with children_here():
+        yield
 
 
 def test_a_sweep_measures_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +76,9 @@ def test_a_length_without_positions_is_recorded_and_nothing_runs(
 
 
 def test_a_file_that_only_a_plan_names_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.py").write_text("def step():\n    open('ran', 'w')\n    return lambda: None\n")
+    (tmp_path / "mine.py").write_text(
+        "import pathlib\ndef step():\n    pathlib.Path('ran').touch()\n    return lambda: None\n"
+    )
     asked = ("sweep", "mine.py:step", "--backends", "torch", "--threads", "1", "--steps", "1", "-o", "grid")
     assert run(*asked, "--plan-only") == 0
     assert run("sweep", "-o", "grid") == 2

@@ -10,9 +10,11 @@ from typing import Any
 import handmade
 import pytest
 
+from roofline import plugins
 from roofline.cli.options import presets
 from roofline.core import shipped
-from roofline.core.schema import Wall, save
+from roofline.core.schema import Wall, load, save
+from roofline.published import presets as published_presets
 
 torch = pytest.importorskip("torch")
 Run = Callable[..., Any]
@@ -131,7 +133,20 @@ def test_saved_profiles_are_told_by_the_rows_of_a_preset(roofline: Run, tmp_path
     assert "**BERT fit — bert train" in written
 
 
-@pytest.mark.parametrize("name", sorted({path.partition("/")[0] for path in shipped.paths()} & set(presets.NAMES)))
+SHIPPED = sorted({path.partition("/")[0] for path in shipped.paths()} & set(presets.NAMES))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_profile_that_ships_is_of_a_row(name: str) -> None:
+    preset = published_presets.load(name)
+    for profile in map(load, plugins.folder("roofline.profiles").glob(f"{name}/*.json")):
+        preset.find(profile.model, profile.mode, profile.device.kind, profile.batch)  # raises for one of no row
+        assert profile.preset == name
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "simplechains" else pytest.param(name, marks=pytest.mark.thorough) for name in SHIPPED]
+)
 def test_without_profiles_those_that_ship_are_told(roofline: Run, name: str) -> None:
     """Each profile of the folder is of a row: beside another in a paragraph, or alone in a line."""
     ended = roofline("compare", "--preset", name, "--format", "json")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from roofline import devices
 from roofline.analysis.analysis import KEYS
 from roofline.cli import plot, show
 from roofline.cli.options import paths, width
-from roofline.core import shipped
+from roofline.core import schema, shipped
 from roofline.core.schema import save
 from roofline.errors import InputError
 
@@ -49,6 +50,15 @@ def test_show_names_the_alternatives(profile: Path) -> None:
         show.command([profile.with_name("absent.json")])
 
 
+@pytest.fixture(scope="module")
+def _read_once() -> Iterator[None]:
+    """All profiles that ship, and their analyses: seconds of each list."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "load", cache(schema.load))
+        yield
+
+
+@pytest.mark.usefixtures("_read_once")
 def test_show_alone_lists_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
     show.command(None)
     lines = capsys.readouterr().out.splitlines()
@@ -61,6 +71,7 @@ def test_show_alone_lists_what_ships(capsys: pytest.CaptureFixture[str]) -> None
     assert row[1:] == ["bert", "infer", "32", "tf32", "torch", "10.6"]
 
 
+@pytest.mark.usefixtures("_read_once")
 def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     show.command(None, format="json")
     listed = json.loads(capsys.readouterr().out)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -135,9 +137,10 @@ def _sheet(path: Path) -> _Sheet:
     return read_toml(path, _LARGEST, "a device file", _FORM, _Sheet)
 
 
-def _sheets() -> dict[str, _Sheet]:
+@cache
+def _sheets() -> Mapping[str, _Sheet]:
     folder = plugins.folder(__name__)
-    return {name: _sheet(folder / f"{name}.toml") for name in names()}
+    return MappingProxyType({name: _sheet(folder / f"{name}.toml") for name in names()})
 
 
 def names() -> tuple[str, ...]:

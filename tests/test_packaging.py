@@ -118,31 +118,45 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert "roofline/renderers/report/assets/report.css" in inside
 
 
-def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -> None:
-    code = (
-        "import roofline, roofline.models, roofline.profiles, roofline.devices, sys;"
-        "print(*(m.__file__ for m in (roofline, roofline.models, roofline.profiles, roofline.devices)), sep='\\n')"
-    )
-    for line in _run(["-c", code], tmp_path, PYTHONPATH=str(installed)).splitlines():
-        assert Path(line).is_relative_to(installed), f"{line} is not the installed one"
+#: Runs commands in one process, and prints a line behind each.
+COMMANDS = """
+import sys
+import roofline, roofline.models, roofline.profiles, roofline.devices
+from roofline.cli import main
 
+print(*(module.__file__ for module in (roofline, roofline.models, roofline.profiles, roofline.devices)), sep="\\n")
+for words in sys.argv[1:]:
+    print("#")
+    try:
+        main(words.split())
+    except SystemExit as left:
+        assert not left.code, words
+"""
+
+
+def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -> None:
     variables = {"PYTHONPATH": str(installed), "ROOFLINE_CACHE": str(tmp_path / "cache")}
-    models = _run(["-m", "roofline", "models"], tmp_path, **variables)
+    name = "h100/bert-torch-infer-b32-tf32"
+    words = ("models", "devices", "backends", "--version", "show --format json", f"show {name}")
+    places, models, devices, backends, version, listed, shown = _run(
+        ["-c", COMMANDS, *words], tmp_path, **variables
+    ).split("\n#\n")
+    for place in places.splitlines():
+        assert Path(place).is_relative_to(installed), f"{place} is not the installed one"
     for geometry in (ROOT / "models" / "_geometry").glob("*/*.toml"):
         assert f"\n{geometry.stem.replace('_', '-')} " in f"\n{models}"
     assert "in torch" in models
-    devices = _run(["-m", "roofline", "devices"], tmp_path, **variables)
     for sheet in (ROOT / "roofline" / "devices").glob("*/*.toml"):
         assert sheet.stem in devices
-    backends = _run(["-m", "roofline", "backends"], tmp_path, **variables)
     assert "torch" in backends
-    assert f"roofline {roofline.__version__}" in _run(["-m", "roofline", "--version"], tmp_path, **variables)
-
-
-def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) -> None:
-    variables = {"PYTHONPATH": str(installed), "ROOFLINE_CACHE": str(tmp_path / "cache")}
-    listed = json.loads(_run(["-m", "roofline", "show", "--format", "json"], tmp_path, **variables))["profiles"]
+    assert f"roofline {roofline.__version__}" in version
     there = [path.relative_to(ROOT / "profiles") for path in (ROOT / "profiles").rglob("*.json")]
-    assert [profile["name"] for profile in listed] == sorted(path.with_suffix("").as_posix() for path in there)
-    shown = _run(["-m", "roofline", "show", "h100/bert-torch-infer-b32-tf32"], tmp_path, **variables)
+    assert [profile["name"] for profile in json.loads(listed)["profiles"]] == sorted(
+        path.with_suffix("").as_posix() for path in there
+    )
     assert shown.startswith("bert · inference · batch 32 x 128 tokens")
+
+
+def test_it_starts_as_a_module(installed: Path, tmp_path: Path) -> None:
+    told = _run(["-m", "roofline", "--version"], tmp_path, PYTHONPATH=str(installed))
+    assert told == f"roofline {roofline.__version__}\n"

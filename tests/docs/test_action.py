@@ -71,8 +71,9 @@ def run(name: str, folder: Path, variables: dict[str, str], **inputs: str) -> su
     )
 
 
-def test_its_scripts_profile_judge_and_tell(tmp_path: Path, variables: dict[str, str]) -> None:
+def test_its_scripts_profile_judge_and_tell(tmp_path: Path, variables: dict[str, str], brief: dict[str, str]) -> None:
     pytest.importorskip("torch")
+    variables |= brief
     (tmp_path / "a step.py").write_text(
         "import torch\n\n"
         "def make_step(batch=8):\n"

@@ -7,11 +7,14 @@ from pathlib import Path
 
 #: What every Python begins with that has the folder of `variables` in its path.
 BEGINNING = """
-from roofline.recording import record
-from roofline.recording.xspace import probes
+import sys
 
-record.bandwidth = lambda plan, threads: {}
-probes.FUNCTION_ELEMENTS, probes.TRIVIAL_RUNS = (1024,), 3
+if any(word.startswith("roofline") for word in sys.orig_argv):  # as in `python -m roofline.recording.child`
+    from roofline.recording import record
+    from roofline.recording.xspace import probes
+
+    record.bandwidth = lambda plan, threads: {}
+    probes.FUNCTION_ELEMENTS, probes.TRIVIAL_RUNS = (1024,), 3
 """
 
 

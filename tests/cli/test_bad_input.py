@@ -611,7 +611,6 @@ def test_torch_is_not_installed(process: Run, tmp_path: Path, without_torch: str
 def test_without_torch_the_rest_works(process: Run, recorded: Path, tmp_path: Path, without_torch: str) -> None:
     shutil.copy(recorded, tmp_path / "p.json")
     assert process("show", "p.json", python=without_torch).code == 0
-    assert process("models", python=without_torch).code == 0
     backends = process("backends", python=without_torch)
     assert (backends.code, "torch is missing: pip install 'roofline[torch]'" in backends.out) == (0, True)
     said(process("verify", "mlp", "--backend", "torch", "--device", "cpu", python=without_torch), 3, "needs torch")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from roofline import cli
 from roofline.ranks import describe, folder
 from roofline.running.ranks import Rank, of_launcher
 
@@ -61,9 +62,16 @@ def run(folder: Path, *words: str, **variables: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("option", ["--ranks=0,2", f"--ranks={'1' * 5000}", f"--steps={'1' * 5000}:"])
-def test_ranks_that_are_not_there_and_endless_numbers_are_refused(tmp_path: Path, option: str) -> None:
-    code, error = run(tmp_path, option)
-    assert (code, "Traceback" in error) == (2, False)
+def test_ranks_that_are_not_there_and_endless_numbers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "nothing.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for name, number in JOB.items():
+        monkeypatch.setenv(name, number)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["run", "-o", "job", option, "nothing.py"])
+    assert (left.value.code, "Traceback" in capsys.readouterr().err) == (2, False)
 
 
 def test_ranks_of_an_earlier_job_are_refused_but_not_those_of_a_restarted_one(tmp_path: Path) -> None:

@@ -115,15 +115,26 @@ def test_a_program_ends_as_it_would(tmp_path: Path, source: str) -> None:
     assert (run.stdout, run.stderr, run.returncode) == (plain.stdout, plain.stderr, plain.returncode)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(signal.SIGINT, signal.SIGTERM),
+        # Of these Python sees as little as of SIGTERM.
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in (signal.SIGHUP, signal.SIGKILL, signal.SIGSEGV)),
+    ],
+    ids=lambda number: number.name,
+)
 def test_signals_end_it_as_they_would(tmp_path: Path, number: signal.Signals) -> None:
-    """Also where these tests run in the background of a shell, which has its processes ignore SIGINT."""
+    """Also where these tests run in the background of a shell, or under nohup, whose processes ignore some."""
     (tmp_path / "program.py").write_text(f"import os, time\nos.kill(os.getpid(), {int(number)}), time.sleep(9)\n")
-    before = signal.signal(number, signal.default_int_handler)  # a handler of this process is none of a new one
+    ignored = signal.getsignal(number) == signal.SIG_IGN
+    if ignored:
+        signal.signal(number, signal.SIG_DFL)
     try:
         plain = same(tmp_path, "program.py")
     finally:
-        signal.signal(number, before)
+        if ignored:
+            signal.signal(number, signal.SIG_IGN)
     assert plain.returncode == -number
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import date
 from types import SimpleNamespace
 
@@ -11,10 +12,10 @@ import pytest
 
 from roofline import devices
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.devices import calibration, contention, nvidia
+from roofline.devices import calibration, contention, measure, nvidia
 from roofline.errors import InputError, MeasurementError
 
-ONLY = ("matrix.fp32", "dram.copy")
+ONLY = ("function.sqrt", "function.sin")
 
 
 @pytest.fixture
@@ -357,10 +358,21 @@ def test_a_damaged_calibration_is_told_and_replaced(cache, monkeypatch):
     assert [kept.device for _, kept in calibration.stored()] == [measured]
 
 
-def test_an_unknown_ceiling_is_named_with_the_alternatives(cache):
-    pytest.importorskip("torch")
+def test_an_unknown_ceiling_is_named_with_the_alternatives():
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
     with pytest.raises(InputError, match=r"Nothing to measure is called matrix\.fp7; there are: matrix\.fp64"):
+        measure.measure("cpu", before, only=("matrix.fp7",))
+
+
+def test_the_error_of_the_process_that_measures_is_that_of_the_command(cache, tmp_path, monkeypatch):
+    python = tmp_path / "python"
+    python.write_text("""#!/bin/sh\necho '{"error": "Nothing is called that.", "code": 2}'\n""")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(InputError, match=r"Nothing is called that\."):
         calibration.calibrate("cpu", 1, only=("matrix.fp7",))
+    assert calibration.stored() == []
 
 
 def test_a_file_of_another_schema_is_not_used(cache):

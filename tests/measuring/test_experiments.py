@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
+torch = pytest.importorskip("torch")
+
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.proof.proof import Proof
 from roofline.comparison.ranking import rank
@@ -18,21 +20,29 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.core.step import Workload
 from roofline.devices import calibration, cpu
 from roofline.errors import InputError
-from roofline.measuring import experiments, requests, session
+from roofline.measuring import experiments, requests
 from roofline.measuring.session import to_profile
+from roofline.models.torch._step import user_state_kept
+from roofline.recording import child
 from roofline.recording.backend import load
+from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
 
 @cache
-def recorded(**asked: object) -> Profile:
-    """A real step of LeNet5 in training, measured once: with the ops of one made by hand, so that it can be compared.
+def recorded() -> Profile:
+    """A real step of LeNet5 in training, counted once: with the times of one made by hand, so that it can be compared.
 
     What a proof looks at is how it was asked for and what is recorded of it.
     """
     workload = Workload(model="lenet5", mode="train", size="base", batch=2, device="cpu")
-    request = Request(**({"backend": "torch", "workload": workload, "threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
-    counted = session.record(replace(request, count_only=True), load(request.backend))
+    request = Request(backend="torch", workload=workload, threads=1, steps=3)
+    backend, threads = load(request.backend), torch.get_num_threads()
+    torch.set_num_threads(1)
+    with user_state_kept():
+        lenet5, _, _ = child.build(request, backend)
+        counted = backend.recorder.record(lenet5, Plan(device="cpu", count_only=True), lambda text: None)
+    torch.set_num_threads(threads)
     profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
     assert (profile.framework, profile.written_in) == ("torch", None)  # as the backend says
     wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)

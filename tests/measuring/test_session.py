@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import handmade
@@ -21,6 +21,7 @@ from roofline.core.step import Workload
 from roofline.devices import calibration, contention
 from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring import ceilings, session
+from roofline.recording.prepared import PreparedProcesses
 from roofline.recording.request import Request
 
 #: A factory of each kind that cannot be measured, and one that can: its step leaves a file behind.
@@ -59,6 +60,13 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
     return request
 
 
+@pytest.fixture(scope="module")
+def prepared() -> Iterator[PreparedProcesses]:
+    """Processes that have imported torch: a fork of one measures as a fresh process does."""
+    with PreparedProcesses() as processes:
+        yield processes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "sentence"),
@@ -70,26 +78,36 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
     ],
 )
 def test_a_step_that_cannot_be_run_costs_no_calibration(
-    ask: Callable[..., Request], function: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Request],
+    prepared: PreparedProcesses,
+    function: str,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started = []
     monkeypatch.setattr(calibration, "_measure", lambda *what: started.append(what))
     with pytest.raises(RooflineError, match=sentence):
-        session.measure(ask(function), command="x", say=lambda text: None)
+        session.measure(ask(function), command="x", say=lambda text: None, prepared=prepared)
     assert started == []
 
 
 @pytest.mark.slow
 def test_the_step_has_run_when_its_ceilings_are_measured(
-    ask: Callable[..., Request], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Request], prepared: PreparedProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    had_run = []
+    had_run, recordings, record = [], [], session.record_whole
 
     def measure(*_: object) -> object:
         had_run.append((tmp_path / "ran").exists())
         return roomy()
 
+    def record_once(request: Request, backend: object, *_: object) -> object:
+        if not recordings:
+            recordings.append(record(request, backend, {}, prepared=prepared))
+        return recordings[0]
+
     monkeypatch.setattr(calibration, "_measure", measure)
+    monkeypatch.setattr(session, "record_whole", record_once)
     profile = session.measure(ask("good"), command="x", say=lambda text: None)
     assert had_run == [True]
     assert profile.device.rate("matrix.fp32") == roomy().rate("matrix.fp32")

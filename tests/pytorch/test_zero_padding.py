@@ -7,6 +7,7 @@ Images of 6 x 6 and kernels of 3 x 3. With a zero on either side, 6 outputs have
 
 from __future__ import annotations
 
+import inspect
 import sys
 
 import pytest
@@ -146,15 +147,20 @@ CUT = {
 
 def test_additions_one_after_another_without_end_are_not_followed():
     """More than Python goes into: 2 images of 3 channels to 5, each of 7 places meets 3 taps."""
-    net, x = torch.nn.Conv1d(3, 5, 3), torch.randn(2, 3, 9)
+    net, x, deeper = torch.nn.Conv1d(3, 5, 3), torch.randn(2, 3, 9), 200
 
     def run():
         y = net(x)
-        for _ in range(sys.getrecursionlimit()):
+        for _ in range(deeper):
             y = y + 1.0
         return y[:, :, 1:] * 2
 
-    counted = count.count(counting.record(Step(run=run)), Engine())
+    nodes, before = counting.record(Step(run=run)), sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + deeper)
+    try:
+        counted = count.count(nodes, Engine())
+    finally:
+        sys.setrecursionlimit(before)
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * 3 * 7]
 
 

@@ -76,12 +76,12 @@ def test_a_step_may_take_what_the_one_before_returned(returns: bool) -> None:
 def test_two_steps_are_in_flight(returns: bool) -> None:
     """A step is waited for while the next one, which has 33e9 FLOP to do, has not ended."""
     short = jax.jit(lambda x: x + 1)
-    long = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, lambda _, y: jnp.tanh(y @ x), x))
+    long = jax.jit(lambda times, x: jax.lax.fori_loop(0, times, lambda _, y: jnp.tanh(y @ x), x))
     x, jaxs = jnp.eye(256), framework()
-    jaxs.wait([long(x), jaxs.token(None)])  # compiled
+    jaxs.wait([long(1, x), jaxs.token(None)])  # compiled
     kept = [short(x)]
     first = jaxs.end(kept[0] if returns else None)
-    kept.append(long(x))
+    kept.append(long(1000, x))
     jaxs.wait(first)
     assert kept[0].is_ready()
     assert not kept[1].is_ready()

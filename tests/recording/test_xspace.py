@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import time
@@ -22,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
-    importlib.import_module("roofline.tensorflow.framework")
+    from roofline.tensorflow import framework as tensorflow_framework
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
@@ -35,6 +34,7 @@ from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import probes, recorder
 from roofline.tensorflow.recorder import TensorFlowRecorder
+from roofline.xla import jax as jax_framework
 from roofline.xla.jax import Jax
 from roofline.xla.recorder import JaxRecorder
 
@@ -46,11 +46,13 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_ceilings() -> Iterator[None]:
-    """What is not tested here, and takes time: bandwidth and most of the evaluations of functions."""
+    """What is not tested here, and takes time: bandwidth, most evaluations of functions and most ops that do nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "bandwidth", lambda plan, threads: {})
         patch.setattr(probes, "FUNCTION_ELEMENTS", (1024,))
         patch.setattr(probes, "TRIVIAL_RUNS", 3)
+        for framework in (jax_framework, tensorflow_framework):
+            patch.setattr(framework, "TRIVIAL_OPS", 20)
         yield
     recorded.cache_clear()
 
@@ -198,8 +200,8 @@ def test_what_was_run_and_how_is_kept(kind: str) -> None:
 
 
 def test_what_a_host_does_that_runs_ahead_of_its_ops_is_kept() -> None:
-    # 60 products of 512 x 512, which no other thread of the process waits for: the host is done long before them.
-    x = jnp.eye(512)
+    # 60 products of 256 x 256, which no other thread of the process waits for: the host is done long before them.
+    x = jnp.eye(256)
     many = jax.jit(lambda x: jax.lax.fori_loop(0, 60, lambda _, y: y @ x, x))
     plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1, in_process=True)
     found = recorder.record(Step(run=lambda: many(x)), plan, lambda text: None, native_jax())
@@ -308,7 +310,7 @@ def test_what_a_step_compiles_anew_is_timed() -> None:
     """A function that each step jits is compiled each time, and one that was jitted before is not."""
     x, framework = jnp.ones((64, 64)), native_jax()
     jitted = jax.jit(lambda x: jnp.tanh(x @ x))
-    plan = Plan(device="cpu", threads=1, steps=3)
+    plan = Plan(device="cpu", threads=1, steps=3, plain_only=True)
     once = recorder.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
     inside = []
 

@@ -53,7 +53,7 @@ def test_the_same_ops_at_the_same_places(model: str, mode: str) -> None:
     assert (real.parameters, real.memory.parameters) == (without.parameters, without.memory.parameters)
 
 
-@pytest.mark.parametrize("precision", ["default", "bf16"])
+@pytest.mark.parametrize("precision", ["default", pytest.param("bf16", marks=pytest.mark.thorough)])
 def test_the_same_products_of_a_transformer(precision: str) -> None:
     # Beside them there is a mask: nobody sees that it holds only ones.
     workload = Workload(model="gpt2", size="tiny", batch=2, seq=16, precision=precision)

@@ -46,7 +46,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_ceilings() -> Iterator[None]:
-    """What is not tested here, and takes time: bandwidth, most evaluations of functions and most ops that do nothing."""
+    """What is not tested here, and takes time: bandwidth, most evaluations of functions, most ops without work."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "bandwidth", lambda plan, threads: {})
         patch.setattr(probes, "FUNCTION_ELEMENTS", (1024,))

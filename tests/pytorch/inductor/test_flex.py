@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -66,13 +67,27 @@ def block_mask(function: Any, length: int = LENGTH) -> Any:
     return create_block_mask(function, None, None, length, length, device="cpu")
 
 
+def causal(b: Any, h: Any, i: Any, j: Any) -> Any:
+    return i >= j
+
+
+@cache
+def causal_attention() -> tuple[Any, flex.Pairs | None]:
+    return looked_at(block_mask(causal))
+
+
+@cache
+def whole_attention() -> tuple[Any, flex.Pairs | None]:
+    return looked_at(None)
+
+
 DOCUMENT = torch.arange(LENGTH) // 100
 
 
 @pytest.mark.parametrize(
     ("function", "run", "partly", "kept"),
     [
-        (lambda b, h, i, j: i >= j, 3, 2, CAUSAL),
+        (causal, 3, 2, CAUSAL),
         # 64 keys up to its own: 1, 2, ..., 64, and 64 each from there on
         (lambda b, h, i, j: (i >= j) & (i - j < 64), 3, 3, 64 * 65 // 2 + 192 * 64),
         (lambda b, h, i, j: DOCUMENT[i] == DOCUMENT[j], 4, 4, 100**2 + 100**2 + 56**2),
@@ -80,26 +95,26 @@ DOCUMENT = torch.arange(LENGTH) // 100
     ],
 )
 def test_blocks_of_128_that_a_mask_leaves(function: Any, run: int, partly: int, kept: int) -> None:
-    _, found = looked_at(block_mask(function))
+    _, found = causal_attention() if function is causal else looked_at(block_mask(function))
     assert found == flex.Pairs(1, run * 128**2, partly * 128**2, kept)
 
 
 def test_blocks_at_the_edge_are_as_large_as_what_there_is() -> None:
     """200 is a block and 72 more; the upper right of the four is left out, and the mask keeps none of them whole."""
-    _, found = looked_at(block_mask(lambda b, h, i, j: i >= j, 200), 200)
+    _, found = looked_at(block_mask(causal, 200), 200)
     run = 128**2 + 72 * 128 + 72**2
     assert found == flex.Pairs(1, run, run, 200 * 201 // 2)
 
 
 def test_without_a_mask_all_pairs_run_and_are_kept() -> None:
-    node, found = looked_at(None)
+    node, found = whole_attention()
     assert found == flex.Pairs(1, LENGTH**2, LENGTH**2, LENGTH**2)
     assert flex.inputs(node) == ()
 
 
 def test_a_mask_that_is_made_in_the_graph() -> None:
     def run(*qkv: Any) -> Any:
-        return flex_attention(*qkv, block_mask=block_mask(lambda b, h, i, j: i >= j))
+        return flex_attention(*qkv, block_mask=block_mask(causal))
 
     node, values = captured(run, *tensors())
     found = flex.pairs(node, {name: values[name] for name in flex.inputs(node)}, LENGTH, LENGTH)
@@ -108,7 +123,7 @@ def test_a_mask_that_is_made_in_the_graph() -> None:
 
 def test_the_work_is_of_the_blocks_and_of_what_the_score_takes() -> None:
     """A sum and a product per pair that runs beside the softmax's 5 and exp."""
-    node, found = looked_at(block_mask(lambda b, h, i, j: i >= j), score=lambda s, b, h, i, j: (s + 1.5) * 0.5)
+    node, found = looked_at(block_mask(causal), score=lambda s, b, h, i, j: (s + 1.5) * 0.5)
     cost = flex.cost(node, found, *tensors())
     each, run = 4 * WIDTH * HEADS, 3 * 128**2
     assert (cost.model_flops, cost.flops, cost.useful_flops) == (LENGTH**2 * each, run * each, CAUSAL * each)
@@ -116,7 +131,7 @@ def test_the_work_is_of_the_blocks_and_of_what_the_score_takes() -> None:
 
 
 def test_where_the_blocks_are_not_known_the_model_flops_are() -> None:
-    node, _ = looked_at(block_mask(lambda b, h, i, j: i >= j))
+    node, _ = causal_attention()
     assert flex.pairs(node, {}, LENGTH, LENGTH) is None
     cost = flex.cost(node, None, *tensors())
     assert (cost.model_flops, cost.flops, cost.quality) == (4 * LENGTH**2 * WIDTH * HEADS, None, "unknown")
@@ -126,7 +141,7 @@ def test_an_op_without_a_rule_in_a_score_leaves_the_model_flops_known(monkeypatc
     """The products are asked for whatever is done to a score."""
     rule = flops._rule
     monkeypatch.setattr(flops, "_rule", lambda name, op: None if name.endswith("zeta") else rule(name, op))
-    node, found = looked_at(block_mask(lambda b, h, i, j: i >= j), score=lambda s, b, h, i, j: torch.special.zeta(s, s))
+    node, found = looked_at(block_mask(causal), score=lambda s, b, h, i, j: torch.special.zeta(s, s))
     cost = flex.cost(node, found, *tensors())
     assert (cost.model_flops, cost.flops, cost.quality) == (4 * LENGTH**2 * WIDTH * HEADS, None, "unknown")
     assert cost.note == "no rule for zeta"
@@ -140,10 +155,10 @@ def test_a_kernel_of_unknown_blocks_is_asked_for_what_the_call_is() -> None:
     assert (work.model_flops, work.flops, work.note) == (64.0, None, "its blocks")
 
 
-def test_a_graph_whose_attention_cannot_be_looked_at_is_opaque() -> None:
-    node, _ = looked_at(None)
+def test_a_graph_whose_attention_cannot_be_looked_at_is_opaque(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, _ = whole_attention()
     site = Site("kernel", "kernel", False, (), (), False, (node,), (node,))
-    del node.args[0].meta["val"]
+    monkeypatch.delitem(node.args[0].meta, "val")
     for graph in (Graph([site]), Graph([site], broken="why")):
         (run,) = parts.runs([Region(graph, {}, {}, {})], [])
         assert (run.launches, run.unknown) == ((), graph.broken)
@@ -151,7 +166,7 @@ def test_a_graph_whose_attention_cannot_be_looked_at_is_opaque() -> None:
 
 
 def test_only_results_of_attention_stand_for_their_call() -> None:
-    node, _ = looked_at(None)
+    node, _ = whole_attention()
     first = node.args[0]
     with node.graph.inserting_after(node):
         inner = node.graph.call_function(torch.ops.aten.split.Tensor, (first, 128, 2))
@@ -162,7 +177,7 @@ def test_only_results_of_attention_stand_for_their_call() -> None:
 
 def test_its_gradient_is_four_products_asked_for_and_seven_that_run() -> None:
     """Both passes, for dQ and for dK and dV, compute scores and what comes back to them."""
-    node, found = looked_at(block_mask(lambda b, h, i, j: i >= j))
+    node, found = causal_attention()
     score, block = node.args[3], node.args[4]
     graph = node.graph
     with graph.inserting_after(node):

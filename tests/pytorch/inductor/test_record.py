@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count, cycle
 from typing import Any
 
@@ -104,8 +105,15 @@ class Residual(nn.Module):
         return self.norm(x + self.down(nn.functional.gelu(self.up(x))))
 
 
+@cache
+def residual() -> tuple[Recording, Recording]:
+    """The same layer eager and compiled."""
+    step = infer(Residual(), torch.randn(ROWS, WIDTH))
+    return EAGER.recorder.record(step, COUNT, quiet), compiled(step)
+
+
 def test_a_kernel_moves_its_boundary_and_does_the_work_of_its_parts() -> None:
-    recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)))
+    _, recording = residual()
     gelu, norm = kernels(recording)
     hidden, row, width = ROWS * 2 * WIDTH * 4, ROWS * WIDTH * 4, WIDTH * 4
     assert (gelu.cost.bytes_read, gelu.cost.bytes_written) == (hidden, hidden)
@@ -125,9 +133,7 @@ def test_a_kernel_moves_its_boundary_and_does_the_work_of_its_parts() -> None:
 
 
 def test_what_compilation_saves_is_the_traffic_between_fused_ops() -> None:
-    step = infer(Residual(), torch.randn(ROWS, WIDTH))
-    before = EAGER.recorder.record(step, COUNT, quiet)
-    after = compiled(step)
+    before, after = residual()
     # eager: the sum of the residual is written and read again, and the norm writes its mean and deviation per row
     assert moved(before) - moved(after) == 2 * ROWS * WIDTH * 4 + 2 * ROWS * 4
     assert len(before.ops) == 5
@@ -230,7 +236,11 @@ def test_a_product_written_out_as_loops_stays_a_contraction() -> None:
 
 @pytest.mark.parametrize(
     "library",
-    [lambda x: x.sort(-1).values, lambda x: x.topk(4, -1)[0], lambda x: torch.linalg.qr(x)[0]],
+    [
+        lambda x: x.sort(-1).values,
+        pytest.param(lambda x: x.topk(4, -1)[0], marks=pytest.mark.thorough),
+        pytest.param(lambda x: torch.linalg.qr(x)[0], marks=pytest.mark.thorough),
+    ],
     ids=["sort", "topk", "qr"],
 )
 def test_a_kernel_keeps_its_ops_before_a_librarys(library: Callable[[Any], Any]) -> None:
@@ -382,16 +392,14 @@ class Reshaped(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # as above
-@pytest.mark.parametrize("mode", [infer, train])
-def test_a_graph_of_views_alone_runs_no_kernel_and_hides_nothing(mode: Callable[..., Step]) -> None:
-    recording = compiled(mode(Reshaped(), torch.randn(ROWS, WIDTH)))
-    product, passes = 2 * ROWS * WIDTH * WIDTH, ("forward", "backward")
+def test_a_graph_of_views_alone_runs_no_kernel_and_hides_nothing() -> None:
+    recording = compiled(train(Reshaped(), torch.randn(ROWS, WIDTH)))
     # Nobody wants the gradient of the input.
-    assert [products(recording, phase) for phase in passes] == [product, product if mode is train else 0]
+    assert [products(recording, phase) for phase in ("forward", "backward")] == [2 * ROWS * WIDTH * WIDTH] * 2
     facts = recording.compilation
     assert facts is not None
-    graphs = 3 + 2 * (mode is train)  # PyTorch makes the gradient of a view itself
-    assert (facts.graphs, facts.opaque) == (graphs, 0)
+    # Three and two: PyTorch makes the gradient of a view itself.
+    assert (facts.graphs, facts.opaque) == (3 + 2, 0)
 
 
 class Either(nn.Module):
@@ -579,10 +587,10 @@ def test_what_is_compiled_to_find_the_ops_of_graphs_is_no_compilation_of_the_ste
     plan = Plan(device="cpu", count_only=True, options={"mode": "reduce-overhead"})
     stats = torch._dynamo.utils.counters["stats"]
     before = stats["unique_graphs"]
-    alone = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)), plan).compilation
+    alone = compiled(infer(Wide(), torch.randn(ROWS, WIDTH)), plan).compilation
     once = stats["unique_graphs"] - before
     monkeypatch.setattr(torch_compiled_record, "has_graphs", lambda mode, device: True)
-    recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)), plan)
+    recording = compiled(infer(Wide(), torch.randn(ROWS, WIDTH)), plan)
     facts = recording.compilation
     assert stats["unique_graphs"] - before - once == 2 * once == 2, "it was compiled twice"
     assert alone is not None
@@ -646,13 +654,13 @@ def test_where_inductor_changed_a_region_is_one_op_with_its_boundary(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, replacement: Callable[..., Any], bytes_known: bool
 ) -> None:
     monkeypatch.setattr(module, name, replacement)
-    recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)))
+    recording = compiled(infer(Wide(), torch.randn(ROWS, WIDTH)))
     (op,) = recording.ops
     region = recording.signatures[op.signature]
     assert region.name == "compiled region"
     assert region.cost.quality == "unknown"
     assert region.cost.flops is None
-    weights = 2 * WIDTH * 2 * WIDTH + 3 * WIDTH + 2 * WIDTH  # two matrices, their biases, the norm's two
+    weights = WIDTH * WIDTH + WIDTH  # the matrix and its bias
     expected = (4.0 * (ROWS * WIDTH + weights), 4.0 * ROWS * WIDTH) if bytes_known else (None, None)
     assert (region.cost.bytes_read, region.cost.bytes_written) == expected
     facts = recording.compilation

@@ -67,10 +67,10 @@ def perceptron():
 
 
 def encoder():
-    return nn.Sequential(*(nn.TransformerEncoderLayer(64, 4, 256, batch_first=True) for _ in range(2)))
+    return nn.Sequential(nn.TransformerEncoderLayer(64, 4, 256, batch_first=True))
 
 
-INPUTS = {"perceptron": (64, 256), "classifier": (16, 3, 32, 32), "encoder": (8, 96, 64)}
+INPUTS = {"perceptron": (64, 256), "classifier": (16, 3, 32, 32), "encoder": (8, 48, 64)}
 MODELS = {"perceptron": perceptron, "classifier": Classifier, "encoder": encoder}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from roofline.core.step import Step
 from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 
-PLAN = Plan(device="cpu", threads=1, steps=4, plain_only=True)
+PLAN = Plan(device="cpu", threads=1, steps=3, plain_only=True)
 
 
 @pytest.fixture(autouse=True)
@@ -34,16 +35,6 @@ def plainly(run: Callable[[], object], backend: Any = eager) -> Recording:
     return recording
 
 
-def compiled_anew() -> Callable[[], object]:
-    x = torch.ones(8, 8)
-
-    def step() -> object:
-        torch.compiler.reset()  # which forgets who listens
-        return torch.compile(lambda x: torch.relu(x @ x), backend="aot_eager")(x)
-
-    return step
-
-
 def other_shapes() -> Callable[[], object]:
     sizes = itertools.count(2)
     compiled = torch.compile(lambda x: torch.relu(x @ x.T).sum(), backend="eager", dynamic=False)
@@ -54,18 +45,18 @@ def backward_anew() -> Callable[[], object]:
     w = torch.ones(8, 8, requires_grad=True)
 
     def step() -> object:
-        torch.compiler.reset()
+        torch.compiler.reset()  # which forgets who listens
         torch.compile(lambda w: torch.relu(w @ w).sum(), backend="aot_eager")(w).backward()
         return w.grad
 
     return step
 
 
-@pytest.mark.parametrize("make", [compiled_anew, other_shapes, backward_anew])
+@pytest.mark.parametrize("make", [other_shapes, backward_anew])
 def test_what_a_step_compiles_anew_is_timed(make: Callable[[], Callable[[], object]]) -> None:
     with torch._dynamo.config.patch(recompile_limit=64):
         recording = plainly(make())
-    assert 0 < 4 * recording.conditions[COMPILING] < sum(recording.wall.steps)
+    assert 0 < 3 * recording.conditions[COMPILING] < sum(recording.wall.steps)
 
 
 def test_what_was_compiled_before_is_not() -> None:
@@ -76,7 +67,11 @@ def test_what_was_compiled_before_is_not() -> None:
     assert not {"run_start_callbacks", "run_end_callbacks"} & vars(handler).keys(), "as it was before"
 
 
-def test_reported_programs() -> None:
-    """The shapes of one change from step to step until PyTorch gives up; another breaks its graph, once for all."""
+def test_reported_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shapes of one change from step to step until PyTorch gives up; another breaks its graph, once for all.
+
+    What Dynamo hands over is run as it is: Inductor has g++ compile each of the graphs, which takes ten seconds.
+    """
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
     assert plainly(case("t09_recompile.py", "make_shapes"), torch_compile).conditions[COMPILING] > 0
     assert plainly(case("t09_recompile.py", "make_break"), torch_compile).conditions[COMPILING] == 0

@@ -27,6 +27,8 @@ from roofline.traces.kineto import reader, steps
 from roofline.traces.kineto.links import link
 
 PREFIX = "roofline:step"
+#: Remembers what a call costs, for all traces.
+COSTS = Costs()
 SWITCHES = {"float32 matmul (cuBLAS)": "ieee", "float32 convolution (cuDNN)": "tf32"}
 
 
@@ -38,7 +40,8 @@ class Path:
         marks = steps.find(self.trace)
         low, high = int(marks.start[number]), int(marks.end[number])
         events = time_cpu.step_events(self.trace, counted_ops.NOTHING, low, high, "roofline:").events
-        costs = Costs()
+        COSTS.forget()
+        costs = COSTS
         nodes = costs.nodes(self.trace, events)
         self.counted = count.count(nodes, costs, kernels(self.trace, link(self.trace), nodes))
         self.timed = time_cuda.time_cuda(self.trace, self.counted, prefix)

@@ -17,6 +17,8 @@ from roofline.pytorch import count
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import counting
 
+#: Remembers what a call costs, for all tests.
+ENGINE = Engine()
 PRODUCT = 2 * 12 * 11 * 4
 INDICES = torch.tensor([[1, 10, 3, 0, 3, 7], [2, 2, 9, 4, 5, 6]])
 TABLE = torch.randn(11, 4, requires_grad=True)
@@ -24,7 +26,7 @@ TABLE = torch.randn(11, 4, requires_grad=True)
 
 def products(make):
     """(model FLOPs, FLOPs, note) of the product of what `make` gives with a table, and of the gradient of the table."""
-    counted = count.count(counting.record(Step(run=lambda: make().sum().backward())), Engine())
+    counted = count.count(counting.record(Step(run=lambda: make().sum().backward())), ENGINE)
     costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     return [(cost.model_flops, cost.flops, cost.note) for cost in costs]
 

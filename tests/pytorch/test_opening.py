@@ -24,11 +24,13 @@ from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import counting as torch_counting
 from roofline.traces.kineto import reader
 
+#: Remembers what a call costs, for all tests.
+ENGINE = Engine()
 NAMESPACE = f"opening_{uuid4().hex[:8]}"
 
 
 def counted_of(run):
-    return count.count(torch_counting.record(Step(run=run)), Engine())
+    return count.count(torch_counting.record(Step(run=run)), ENGINE)
 
 
 def custom_op(function, mutates=()):
@@ -352,7 +354,7 @@ class OnGpu:
 
 
 def counted_on_gpu(run):
-    return count.count(OnGpu(torch_counting.record(Step(run=run))), Engine())
+    return count.count(OnGpu(torch_counting.record(Step(run=run))), ENGINE)
 
 
 def test_beside_a_gpu_the_calls_inside_are_ops_by_themselves():
@@ -393,7 +395,7 @@ def test_beside_a_gpu_a_call_inside_an_op_that_does_more_is_part_of_it():
     x = torch.ones(8, 8)
     for counted in (
         counted_on_gpu(lambda: op(x)),
-        count.count(torch_counting.record(Step(run=lambda: op(x))), Engine()),
+        count.count(torch_counting.record(Step(run=lambda: op(x))), ENGINE),
     ):
         assert counted.names_of_ops == (f"{NAMESPACE}::doubled_by_numpy",)
         assert products(counted) == 2 * 8**3

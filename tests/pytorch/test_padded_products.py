@@ -23,9 +23,13 @@ LENGTHS, LONGEST, WIDTH, OUT = (8, 24), 24, 32, 5
 TOKENS, PAIRS = sum(LENGTHS), sum(length**2 for length in LENGTHS)
 
 
+#: Remembers what a call costs, for all tests.
+ENGINE = Engine()
+
+
 def counted(run):
     """Model and executed FLOPs of a step."""
-    costs = [op.costed.cost for op in count.count(counting.record(Step(run=run)), Engine()).ops]
+    costs = [op.costed.cost for op in count.count(counting.record(Step(run=run)), ENGINE).ops]
     return sum(cost.model_flops or 0 for cost in costs), sum(cost.flops or 0 for cost in costs)
 
 
@@ -54,7 +58,7 @@ def test_attention_of_nested_sequences_to_others():
 def test_nested_sequences_by_elements(layer):
     """The sequences one behind another: no op works on more of them, and none is unknown."""
     plain, nested = (
-        count.count(counting.record(Step(run=lambda x=x: layer(x))), Engine())
+        count.count(counting.record(Step(run=lambda x=x: layer(x))), ENGINE)
         for x in (torch.ones(TOKENS, WIDTH), sequences(WIDTH))
     )
     assert nested.unknown == {}

@@ -22,6 +22,8 @@ from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import counting
 
 BATCH, IN, OUT, SIDE = 2, 3, 5, 6
+#: Remembers what a call costs, for all tests.
+ENGINE = Engine()
 CHANNELS = 2 * BATCH * IN * OUT  # FLOPs of a pair
 AROUND, BEHIND = (1, 1, 1, 1), (0, 1, 0, 1)
 
@@ -34,7 +36,7 @@ def convolutions(prepare, stride=1, padding=0, layout=(BATCH, IN, SIDE, SIDE)):
     def run():
         functional.conv2d(prepare(image), weight, stride=stride, padding=padding).sum().backward()
 
-    counted = count.count(counting.record(Step(run=run)), Engine())
+    counted = count.count(counting.record(Step(run=run)), ENGINE)
     costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     return [(cost.model_flops, cost.flops) for cost in costs]
 
@@ -69,7 +71,7 @@ def test_a_part_of_the_images_or_channels_is_asked_for_as_the_whole(part) -> Non
     """
     x, weight = torch.randn(2, 3, 10), torch.randn(5, 3, 3)
     counted = count.count(
-        counting.record(Step(run=lambda: part(functional.conv1d(functional.pad(x, (1, 1)), weight)) * 2)), Engine()
+        counting.record(Step(run=lambda: part(functional.conv1d(functional.pad(x, (1, 1)), weight)) * 2)), ENGINE
     )
     taps = 28 if part(torch.empty(2, 5, 10)).shape[-1] == 10 else 26
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * taps]
@@ -158,7 +160,7 @@ def test_additions_one_after_another_without_end_are_not_followed():
     nodes, before = counting.record(Step(run=run)), sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack(0)) + deeper)
     try:
-        counted = count.count(nodes, Engine())
+        counted = count.count(nodes, ENGINE)
     finally:
         sys.setrecursionlimit(before)
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * 3 * 7]
@@ -172,15 +174,15 @@ def test_what_is_cut_off_again_is_not_asked_for(layer, cut, size, flops):
         torch.relu(cut(net(x))).sum().backward()
 
     run()
-    counted = count.count(counting.record(Step(run=run)), Engine())
+    counted = count.count(counting.record(Step(run=run)), ENGINE)
     products = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     assert [cost.model_flops for cost in products] == [flops, 2 * flops]
     assert all(cost.flops > cost.model_flops for cost in products)
     # Of what nobody takes, as of a result, the last view tells.
-    handed_out = count.count(counting.record(Step(run=lambda: cut(net(x)))), Engine())
+    handed_out = count.count(counting.record(Step(run=lambda: cut(net(x)))), ENGINE)
     assert [op.costed.cost.model_flops for op in handed_out.ops if op.costed.cost.flops] == [flops]
     # The whole where something takes the whole.
-    both = count.count(counting.record(Step(run=lambda: (cut(net(x)).relu(), net(x).relu()))), Engine())
+    both = count.count(counting.record(Step(run=lambda: (cut(net(x)).relu(), net(x).relu()))), ENGINE)
     first, second = (op.costed.cost for op in both.ops if op.costed.cost.flops)
     assert first.model_flops == flops
     assert second.model_flops == second.flops == first.flops
@@ -200,7 +202,7 @@ def test_a_bias_may_stand_before_what_is_cut_off(other, taps, turn):
         y = (y.transpose(1, 2) + (bias.mT if bias.dim() else bias)).transpose(1, 2) if turn else y + bias
         torch.relu(y[:, :, 1:]).sum().backward()
 
-    counted = count.count(counting.record(Step(run=run)), Engine())
+    counted = count.count(counting.record(Step(run=run)), ENGINE)
     forward, _ = (op.costed.cost for op in counted.ops if op.costed.cost.flops)
     assert (forward.model_flops, forward.flops) == (2 * 2 * 3 * 5 * taps, 2 * 2 * 3 * 5 * 3 * 7)
 
@@ -210,7 +212,7 @@ def test_a_part_of_the_results_is_asked_for_as_the_whole(begin, end):
     """30 places of 3 taps, one of which is outside at either edge: more is cut off than the zeros there added."""
     net, x = torch.nn.Conv1d(4, 6, 3, padding=1), torch.randn(2, 4, 30, requires_grad=True)
     counted = count.count(
-        counting.record(Step(run=lambda: torch.relu(net(x)[:, :, begin:end]).sum().backward())), Engine()
+        counting.record(Step(run=lambda: torch.relu(net(x)[:, :, begin:end]).sum().backward())), ENGINE
     )
     whole = 2 * 2 * 4 * 6 * (30 * 3 - 2)
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [whole, 2 * whole]
@@ -245,9 +247,7 @@ def _returned_in_a_part(y):
 def test_what_the_step_returns_is_taken(hand_out, taps):
     """10 places of 3 taps, of which one is outside at either edge; without the places at the edges 8 of 3."""
     x, weight = torch.randn(2, 3, 10), torch.randn(5, 3, 3)
-    counted = count.count(
-        counting.record(Step(run=lambda: hand_out(functional.conv1d(x, weight, padding=1)))), Engine()
-    )
+    counted = count.count(counting.record(Step(run=lambda: hand_out(functional.conv1d(x, weight, padding=1)))), ENGINE)
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * taps]
     # What the recorder does to see it is no call of the step.
     assert "aten::detach" not in counted.names

@@ -22,8 +22,12 @@ from roofline.recording.recording import Plan
 pytestmark = pytest.mark.filterwarnings("ignore:.*quantiz.*", "ignore:.*deprecated.*")
 
 
+#: Remembers what a call costs, for all tests.
+ENGINE = Engine()
+
+
 def counted_of(run):
-    counted = count(counting.record(Step(run=run)), Engine())
+    counted = count(counting.record(Step(run=run)), ENGINE)
     assert not counted.unknown, counted.unknown
     return counted
 
@@ -122,7 +126,7 @@ def test_convolutions_in_a_traced_model():
 
 def flops_of_convolutions(step, **how):
     """FLOPs of each convolution of a step, None where they are not known."""
-    ops = count(counting.record(step, **how), Engine()).ops
+    ops = count(counting.record(step, **how), ENGINE).ops
     return [op.costed.cost.flops for op in ops if op.costed.kind == "convolution"]
 
 

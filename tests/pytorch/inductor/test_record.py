@@ -26,6 +26,7 @@ from roofline.pytorch.inductor import record as torch_compiled_record
 from roofline.pytorch.inductor import sites
 from roofline.pytorch.inductor.loops import PHILOX, LoopWork
 from roofline.pytorch.inductor.sites import Site
+from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 
 ROWS, WIDTH = 32, 64
@@ -37,6 +38,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # Kernels have the number of their graph in their names. Counted anew in each test, as in a process of its own, the
     # same kernel is the same C++, which g++ compiles once for all tests: it takes most of their time.
     monkeypatch.setattr(compile_fx, "_graph_counter", count())
+    monkeypatch.setattr(measurement, "bandwidth", lambda plan, threads: {})
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)

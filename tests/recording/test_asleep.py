@@ -47,8 +47,8 @@ def read_later() -> None:
     ids=["sleep", "lock", "queue", "pipe", "select"],
 )
 def test_a_step_that_sleeps(run: Callable[[], object]) -> None:
-    """However often it is run, per step; waking up late may add to it."""
-    assert 0.99 * LONG < asleep(run, 3) < 1.5 * LONG
+    """However often it is run, per step. Waking up late adds to it; a pipe may be written into before it is read."""
+    assert 0.5 * LONG < asleep(run, 3) < 1.5 * LONG
 
 
 def test_a_step_that_works_is_awake() -> None:

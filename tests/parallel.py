@@ -199,12 +199,6 @@ LEFT_OUT = (
             "a_traced_model_is_counted_as_the_eager_one[lenet5-train",
         )
     ),
-    *(
-        f"comparison/account/test_annotations.py::test_no_null_has_a_name[{case}]"
-        for case in ("second", "fourth", "fifth", "sixth", "seventh")
-    ),
-    "comparison/account/test_planted.py::test_planted_causes_are_shown[second]",
-    "comparison/account/test_planted.py::test_planted_causes_are_shown[fifth]",
     "models/test_keras_models.py::test_the_sizes_are_the_published_ones",
     "models/test_jax_models.py::test_the_same_state_gives_the_same_steps_and_dropout_differs_between_them",
     "cli/test_backends.py::test_a_training_step",

@@ -208,25 +208,28 @@ def _in_order(a: _Keys, b: _Keys) -> _Pairs:
     if (len(a), list(map(repr, a))) > (len(b), list(map(repr, b))):  # of several such sequences, the same for B and A
         return [(row, partner) for partner, row in _in_order(b, a)]
     rows = [[number for number, key in enumerate(keys) if key is not None] for keys in (a, b)]
-    x, y = ([keys[row] for row in chosen] for keys, chosen in zip((a, b), rows, strict=True))
+    # Numbers compare faster than keys of many parts.
+    numbers = {key: number for number, key in enumerate(dict.fromkeys((*a, *b)))}
+    x, y = ([numbers[keys[row]] for row in chosen] for keys, chosen in zip((a, b), rows, strict=True))
+    of_x, of_y = len(x), len(y)
     # Runs of equal keys: the diagonal i - j, both ends in x, and which one was before it; -1: none.
     snakes: list[tuple[int, int, int, int]] = []
     # On each diagonal, how far along x one gets, and the last run of equal keys on the way.
     furthest = {1: (0, -1)}
-    for differences in range(min(len(x) + len(y), _MOST_DIFFERENCES) + 1):
+    for differences in range(min(of_x + of_y, _MOST_DIFFERENCES) + 1):
         for diagonal in range(-differences, differences + 1, 2):
             down = diagonal == -differences or (
                 diagonal != differences and furthest[diagonal - 1][0] < furthest[diagonal + 1][0]
             )
             start, last = furthest[diagonal + 1 if down else diagonal - 1]
             start = end = start if down else start + 1
-            while end < len(x) and end - diagonal < len(y) and x[end] == y[end - diagonal]:
+            while end < of_x and end - diagonal < of_y and x[end] == y[end - diagonal]:
                 end += 1
             if end > start:
                 snakes.append((diagonal, start, end, last))
                 last = len(snakes) - 1
             furthest[diagonal] = end, last
-            if end >= len(x) and end - diagonal >= len(y):
+            if end >= of_x and end - diagonal >= of_y:
                 pairs = []
                 while last >= 0:
                     diagonal, start, end, last = snakes[last]

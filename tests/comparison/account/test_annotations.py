@@ -268,36 +268,6 @@ def test_a_finding_is_called_as_before() -> None:
     assert rule_of(named) == "fusion"
 
 
-@cache
-def rows_of(folder: str) -> dict[str, tuple[Row, ...]]:
-    return {name: plants.judge(pair).account.rows for name, pair in plants.pairs(folder).items()}
-
-
-@pytest.mark.parametrize("folder", plants.SETS)
-def test_no_null_has_a_name(folder: str) -> None:
-    rows = rows_of(folder)
-    nulls = [name for name, pair in plants.pairs(folder).items() if pair.kind == "null"]
-    assert {name: [each.annotations for each in rows[name] if each.annotations] for name in nulls} == {
-        name: [] for name in nulls
-    }
-
-
-#: How many planted causes of each set have a name on a row that shows them. The others' rows are as true.
-NAMED = {"first": 31, "second": 41, "third": 21, "fourth": 29, "fifth": 29, "sixth": 12, "seventh": 18}
-
-
-@pytest.mark.parametrize("folder", plants.SETS)
-def test_planted_causes_have_names(folder: str) -> None:
-    named = 0
-    for name, pair in plants.pairs(folder).items():
-        if pair.kind == "planted":
-            rows = rows_of(folder)[name][: plants.FIRST]
-            named += sum(
-                any(plants.names(each, cause.shows) and each.annotations for each in rows) for cause in pair.causes
-            )
-    assert named >= NAMED[folder]
-
-
 def test_pages_are_current() -> None:
     made = written.pages()
     assert {file.name for file in written.FOLDER.iterdir()} == set(made), "make annotations"

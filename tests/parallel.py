@@ -205,14 +205,12 @@ LEFT_OUT = (
     "cli/test_children.py::test_jax_in_this_process[1_1]",
     "benchmarks/test_truth.py::test_a_third_of_them_on_another_backend",
     "measuring/test_turns.py::test_real_steps_take_turns",
-    "renderers/test_figures.py::test_a_figure_of_ten_runs_is_light[cpu-",
     "cli/test_children.py::test_a_tf_function",
     "cli/test_children.py::test_jax_in_this_process[2]",
     "measuring/test_experiments.py::test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it",
     "api/test_callbacks.py::test_a_trainer_of_hugging_face",
     "benchmarks/test_ranges.py",
     "content/test_names.py::test_no_two_kernels_of_real_traces_are_alike",
-    "renderers/test_figures.py::test_text_is_legible_and_the_figure_fits_a_page[10-3.3",
     *(
         f"renderers/test_figure_layout.py::test_texts_stand_clear[{kind}]"
         for kind in ("breakdown", "timeline", "devices", "waterfall")

@@ -7,7 +7,9 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import handmade
 import msgspec
@@ -29,16 +31,22 @@ from make_ranks import Slow
 from slow_rank import Slowed, slow
 
 
-def profiles(folder: Path, slow: Slow | None = None, **options: int) -> list[Profile]:
-    files = []
-    for rank, trace in enumerate(make_ranks.ranks(slow=slow, **options)):
-        files.append(folder / f"net_rank{rank}.json")
-        files[-1].write_bytes(trace)
-    return importing.read(files, device="h100-sxm")
+def simulated(slow: Slow | None = None, **options: int) -> list[Profile]:
+    with TemporaryDirectory() as folder:
+        files = []
+        for rank, trace in enumerate(make_ranks.ranks(slow=slow, **options)):
+            files.append(Path(folder) / f"net_rank{rank}.json")
+            files[-1].write_bytes(trace)
+        return importing.read(files, device="h100-sxm", workers=1)
 
 
-def job(folder: Path, slow: Slow | None = None, **options: int) -> Job:
-    return describe(profiles(folder, slow, **options))
+#: Each job is simulated once.
+profiles = cache(simulated)
+
+
+@cache
+def job(slow: Slow | None = None, **options: int) -> Job:
+    return describe(profiles(slow, **options))
 
 
 @pytest.mark.parametrize(
@@ -51,10 +59,8 @@ def job(folder: Path, slow: Slow | None = None, **options: int) -> Job:
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_the_slow_rank_is_named_with_what_it_does_differently(
-    tmp_path: Path, slow: Slow, kind: str, later: float
-) -> None:
-    slowed = job(tmp_path, slow)
+def test_the_slow_rank_is_named_with_what_it_does_differently(slow: Slow, kind: str, later: float) -> None:
+    slowed = job(slow)
     found = slowed.straggler
     assert found is not None
     assert [(outlier.rank, outlier.is_alike) for outlier in slowed.outliers] == {
@@ -66,18 +72,18 @@ def test_the_slow_rank_is_named_with_what_it_does_differently(
     assert found.start + found.computing + found.idle == pytest.approx(found.later)
 
 
-def test_ranks_that_are_alike_are_not_told_apart(tmp_path: Path) -> None:
-    alike = job(tmp_path, steps=6)
+def test_ranks_that_are_alike_are_not_told_apart() -> None:
+    alike = job(steps=6)
     assert alike.straggler is not None
     assert not alike.straggler.stands_out
     assert [key for key, _ in _sentences.sentences(alike)] == ["nobody-stands-out", "clocks"]
 
 
-def test_ops_that_all_ranks_run_leave_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ops_that_all_ranks_run_leave_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred ops, whose thirds of nanoseconds are rounded as they are summed up, in any order."""
     kernels = tuple(range(101, 801, 7))
     monkeypatch.setattr(make_ranks, "KERNELS", (kernels, kernels[:1]))
-    work = compare_work(profiles(tmp_path, Slow(rank=2, pace=1.1)))
+    work = compare_work(simulated(Slow(rank=2, pace=1.1)))
     assert work.alike.shape == (4, 100)
     assert work.different.tolist() == [0, 0, 0, 0]
 
@@ -103,9 +109,9 @@ def test_a_rank_without_times_is_refused(counted: Profile) -> None:
         describe([handmade.profile(), counted])
 
 
-def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_path: Path) -> None:
+def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank() -> None:
     """Rank 2 comes 200 us later, up to a jitter of 6 us, to each of three collectives a step. A transfer: 60 us."""
-    slow = job(tmp_path, Slow(rank=2, idle=200), steps=4)
+    slow = job(Slow(rank=2, idle=200), steps=4)
     assert [row.waiting for row in slow.ranks] == pytest.approx([600e-6, 600e-6, 0, 600e-6], abs=3 * 6e-6)
     assert [row.last for row in slow.ranks] == [0, 0, slow.matched, 0]
     assert slow.matched == 4 * 3
@@ -130,16 +136,16 @@ def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_pat
     )
 
 
-def test_clocks_need_not_agree(tmp_path: Path) -> None:
+def test_clocks_need_not_agree() -> None:
     """All ranks end a collective at once, by clocks that are apart by 0 and by 7 s."""
-    found = [job(tmp_path, Slow(rank=1, late=900), clock=clock) for clock in (0, 7_000_000)]
+    found = [job(Slow(rank=1, late=900), clock=clock) for clock in (0, 7_000_000)]
     assert [one.ends_apart for one in found] == pytest.approx([0, 0], abs=1e-9)
     assert found[0].straggler == found[1].straggler
 
 
-def test_a_rank_with_one_collective_less_is_matched_as_far_as_all_have_them(tmp_path: Path) -> None:
+def test_a_rank_with_one_collective_less_is_matched_as_far_as_all_have_them() -> None:
     """Of step 8 one rank lacks a collective: what is left of that step may be any of them."""
-    one, *others = profiles(tmp_path)
+    one, *others = profiles()
     table = one.collectives
     assert table is not None
     step = table.step[0]
@@ -151,9 +157,9 @@ def test_a_rank_with_one_collective_less_is_matched_as_far_as_all_have_them(tmp_
     assert "unmatched" in [key for key, _ in _sentences.sentences(found)]
 
 
-def test_groups_are_matched_by_themselves(tmp_path: Path) -> None:
+def test_groups_are_matched_by_themselves() -> None:
     """Ranks 0 and 1 are one group, 2 and 3 another one: each waits for its own."""
-    ranks = profiles(tmp_path, Slow(rank=1, idle=200))
+    ranks = profiles(Slow(rank=1, idle=200))
     split = []
     for rank, profile in enumerate(ranks):
         table = profile.collectives
@@ -199,10 +205,9 @@ def test_a_rank_that_waits_far_less_than_the_others_stands_out() -> None:
     assert not is_lowest(3.0, np.asarray([30.0]))
 
 
-def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> None:
+def test_the_slow_rank_of_a_recorded_job(recorded_job: Job) -> None:
     """Its first all-to-all takes 10 us where those of the others take 514 to 7,635: it is the last to arrive."""
-    files = [recorded(f"ranks/dlrm_rank{rank}.json.gz") for rank in range(8)]
-    found = describe(importing.read(files))
+    found = recorded_job
     assert found.straggler is not None
     assert (found.straggler.rank, found.straggler.stands_out) == (7, True)
     assert (found.straggler.last, found.straggler.collectives) == (5, 8)
@@ -216,13 +221,14 @@ def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> Non
     assert found.ends_apart == pytest.approx(3e-6, abs=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("slowed", "kind"),
     [
-        pytest.param(Slowed(rank=3, by="start", time=20_000), "later start", marks=pytest.mark.thorough),
+        (Slowed(rank=3, by="start", time=20_000), "later start"),
         (Slowed(rank=3, by="work", time=3_000), "other work"),
-        pytest.param(Slowed(rank=3, by="idle", time=3_000), "idle device", marks=pytest.mark.thorough),
-        pytest.param(Slowed(rank=3, by="clock", pace=30), "slower ops", marks=pytest.mark.thorough),
+        (Slowed(rank=3, by="idle", time=3_000), "idle device"),
+        (Slowed(rank=3, by="clock", pace=30), "slower ops"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -258,7 +264,7 @@ def test_a_kernel_that_a_collective_launches_besides_is_no_collective(
     ]
     file = tmp_path / "dlrm_rank0.json"
     file.write_text(json.dumps(trace))
-    collectives = importing.read([file])[0].collectives
+    collectives = importing.read([file], workers=1)[0].collectives
     assert collectives is not None
     assert len(collectives.step) == 8
 
@@ -267,7 +273,7 @@ def test_a_kernel_that_a_collective_launches_besides_is_no_collective(
 
 
 def test_a_folder_holds_a_profile_per_rank_and_their_list(tmp_path: Path) -> None:
-    ranks = profiles(tmp_path)
+    ranks = profiles()
     folder.write(tmp_path, ranks)
     assert json.loads((tmp_path / folder.MANIFEST).read_bytes()) == {
         "schema": 1,
@@ -295,20 +301,20 @@ def test_a_damaged_list_is_refused(tmp_path: Path, manifest: bytes) -> None:
         folder.read(tmp_path)
 
 
-def test_the_screen_of_a_job(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    golden("ranks.txt", text.render(job(tmp_path, Slow(rank=2, pace=1.25))))
+def test_the_screen_of_a_job(golden: Callable[[str, str], None]) -> None:
+    golden("ranks.txt", text.render(job(Slow(rank=2, pace=1.25))))
 
 
-def test_of_many_ranks_those_that_wait_least_and_most_are_shown(tmp_path: Path) -> None:
-    many = job(tmp_path, Slow(rank=2, more=1), number=20)
+def test_of_many_ranks_those_that_wait_least_and_most_are_shown() -> None:
+    many = job(Slow(rank=2, more=1), number=20)
     shown = text.render(many)
     assert "8 more ranks" in shown
     assert "8 more ranks" not in text.render(many, every=True)
     assert sum(line.lstrip().startswith("2 ") for line in shown.splitlines()) == 1
 
 
-def test_numbers_of_all_formats_are_equal(tmp_path: Path) -> None:
-    slow = job(tmp_path, Slow(rank=2, pace=1.25))
+def test_numbers_of_all_formats_are_equal() -> None:
+    slow = job(Slow(rank=2, pace=1.25))
     document = json.loads(as_json.render(slow))
     assert document["straggler"]["kind"] == "slower ops"
     assert [row["waiting"] for row in document["ranks"]] == [row.waiting for row in slow.ranks]
@@ -316,9 +322,9 @@ def test_numbers_of_all_formats_are_equal(tmp_path: Path) -> None:
     assert document["collectives"][0]["bandwidth"] == slow.collectives[0].bandwidth
 
 
-def test_what_is_not_known_of_a_rank_is_no_zero(tmp_path: Path) -> None:
+def test_what_is_not_known_of_a_rank_is_no_zero() -> None:
     """A rank without collectives waits for nobody knows how long, and one without idle time computes for as long."""
-    one, *others = profiles(tmp_path)
+    one, *others = profiles()
     assert one.profiled is not None
     bare = msgspec.structs.replace(one, collectives=None, profiled=msgspec.structs.replace(one.profiled, idle=()))
     row = describe([bare, *others]).ranks[0]
@@ -327,8 +333,8 @@ def test_what_is_not_known_of_a_rank_is_no_zero(tmp_path: Path) -> None:
     assert "\u2013" in text.render(describe([bare, *others]))
 
 
-def test_names_in_traces_are_only_names(tmp_path: Path) -> None:
-    one, *others = profiles(tmp_path)
+def test_names_in_traces_are_only_names() -> None:
+    one, *others = profiles()
     evil = "\x1b[31mred\n<script>"
     table = one.collectives
     assert table is not None

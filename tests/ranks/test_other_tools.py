@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roofline import importing
-from roofline.ranks import Job, describe
+from roofline.ranks import Job
 
 SAID: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "ranks_by_others.json").read_bytes())
 HTA, TRACELENS = SAID["hta"], SAID["tracelens"]
@@ -22,55 +21,45 @@ WITH_EARLIER = (1, 3)
 ALONE = [rank for rank in range(8) if rank not in WITH_EARLIER]
 
 
-@pytest.fixture
-def files(recorded: Callable[[str], Path]) -> list[Path]:
-    return [recorded(f"ranks/dlrm_rank{rank}.json.gz") for rank in range(8)]
-
-
-@pytest.fixture
-def job(files: list[Path]) -> Job:
-    return describe(importing.read(files, workers=1))
-
-
-def test_hta_has_the_same_times_of_each_rank(job: Job, files: list[Path]) -> None:
+def test_hta_has_the_same_times_of_each_rank(recorded_job: Job, rank_files: list[Path]) -> None:
     times = {name: [1e-6 * value for value in values] for name, values in HTA["temporal_breakdown_us"].items()}
     for rank in ALONE:
-        row, copies = job.ranks[rank], _copies(files[rank])
+        row, copies = recorded_job.ranks[rank], _copies(rank_files[rank])
         assert row.wall == pytest.approx(times["kernel_time"][rank], abs=TICK)
         assert row.idle == pytest.approx(times["idle_time"][rank], abs=TICK)
         # It counts copies that nothing else hides as neither idle nor computing, and so do these with the collectives.
         assert row.computing == pytest.approx(times["compute_time"][rank] + copies, abs=TICK)
         assert row.exposed == pytest.approx(times["non_compute_time"][rank] - copies, abs=TICK)
     for rank in WITH_EARLIER:
-        step, whole = job.ranks[rank].wall, times["kernel_time"][rank]
+        step, whole = recorded_job.ranks[rank].wall, times["kernel_time"][rank]
         assert step < whole - 100 * TICK
-        assert _device(files[rank])[-1][1] - _device(files[rank])[0][0] == pytest.approx(whole, abs=TICK)
+        assert _device(rank_files[rank])[-1][1] - _device(rank_files[rank])[0][0] == pytest.approx(whole, abs=TICK)
 
 
-def test_hta_has_the_same_overlap(job: Job) -> None:
+def test_hta_has_the_same_overlap(recorded_job: Job) -> None:
     """It prints two digits of a percentage; earlier kernels, of which none overlaps, matter to neither."""
-    hidden = [100 * (row.hidden or 0) for row in job.ranks]
+    hidden = [100 * (row.hidden or 0) for row in recorded_job.ranks]
     assert hidden == pytest.approx(HTA["comp_comm_overlap_pctg"], abs=0.005)
 
 
-def test_hta_names_the_same_straggler_among_as_many_as_it_is_asked_for(job: Job) -> None:
-    assert job.straggler is not None
-    assert HTA["potential_stragglers"]["1"] == [job.straggler.rank]
+def test_hta_names_the_same_straggler_among_as_many_as_it_is_asked_for(recorded_job: Job) -> None:
+    assert recorded_job.straggler is not None
+    assert HTA["potential_stragglers"]["1"] == [recorded_job.straggler.rank]
     # By the start of one kernel, without asking whether a rank differs from the others: the second waits 3.3 ms.
     assert set(HTA["potential_stragglers"]["2"]) == {2, 7}
-    assert job.ranks[2].last == 0
+    assert recorded_job.ranks[2].last == 0
 
 
-def test_tracelens_has_the_same_waiting_by_the_clocks_of_the_traces(job: Job) -> None:
+def test_tracelens_has_the_same_waiting_by_the_clocks_of_the_traces(recorded_job: Job) -> None:
     """It takes starts as they are; here, by durations, they differ by how far ends are apart by those clocks."""
     apart = 1e-6 * sum(TRACELENS["skew_in_end_us"])
     for row, waiting, communication in zip(
-        job.ranks, TRACELENS["total_wait_us"], TRACELENS["total_nccl_us"], strict=True
+        recorded_job.ranks, TRACELENS["total_wait_us"], TRACELENS["total_nccl_us"], strict=True
     ):
         assert row.waiting == pytest.approx(1e-6 * waiting, abs=apart)
         assert row.communication == pytest.approx(1e-6 * communication, abs=8 * TICK)
-    assert [row.last for row in job.ranks] == TRACELENS["times_arrived_last"]
-    shortest = sorted(round(1e6 * row.shortest) for row in job.collectives if row.runs == 1)
+    assert [row.last for row in recorded_job.ranks] == TRACELENS["times_arrived_last"]
+    shortest = sorted(round(1e6 * row.shortest) for row in recorded_job.collectives if row.runs == 1)
     assert shortest == [*sorted(TRACELENS["comm_latency_us"])[:3], 20, 69, 86]
 
 

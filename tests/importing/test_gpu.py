@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,6 +25,10 @@ from roofline.traces.kineto import links, reader
 
 def read(source, *captures):
     return gpu.read(reader.read(source), Costs(), [reader.read(capture) for capture in captures])
+
+
+#: Of the recorded traces, which tests do not change.
+read_once = cache(read)
 
 
 def rows(found):
@@ -1001,9 +1006,11 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough if name.startswith("v100") else ()) for name in TABLES]
+)
 def test_figures_of_recorded_traces(recorded, name):
-    found = read(recorded(name))
+    found = read_once(recorded(name))
     busy, idle, linked = TABLES[name]
     figures = found.figures
     if busy is not None:
@@ -1021,7 +1028,7 @@ def test_the_timeline_of_another_tool(recorded):
     file = recorded("h100_bert_small_infer.json.gz").parent / "expected" / "h100_bert_small_gpu_timeline.csv"
     with file.open() as lines:
         theirs = {row["type"]: float(row["time ms"]) for row in csv.DictReader(lines)}
-    timed = read(recorded("h100_bert_small_infer.json.gz")).timed
+    timed = read_once(recorded("h100_bert_small_infer.json.gz")).timed
     ms = pytest.approx
     assert timed.walls[0] * 1e3 == ms(theirs["total_time"], abs=1e-4)
     assert timed.idle[0] * 1e3 == ms(theirs["idle_time"], abs=1e-4)
@@ -1030,13 +1037,13 @@ def test_the_timeline_of_another_tool(recorded):
 
 def test_exposed_communication_of_a_recommenders_training(recorded):
     # Reference figures for all six steps together: 87.9 of 163.5 ms beside no computation. The five used are alike.
-    found = read(recorded("a100_recsys_train.json.gz"))
+    found = read_once(recorded("a100_recsys_train.json.gz"))
     assert found.exposed / found.communication == pytest.approx(87.9 / 163.5, abs=0.02)
 
 
 def test_qwens_kernels_from_before_its_step_are_not_of_it(recorded):
     """509 kernels were queued when the profiler began; by its own annotation on the GPU the step took 34.89 ms."""
-    found = read(recorded("h100_qwen_0.5b_infer.json.gz"))
+    found = read_once(recorded("h100_qwen_0.5b_infer.json.gz"))
     assert found.warnings[0].startswith("Left out 509 device events")
     assert found.timed.walls[0] == pytest.approx(34.89e-3, rel=0.01)
     flash = [name for name, *_ in rows(found) if "flash_attention" in name]

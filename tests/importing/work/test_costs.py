@@ -7,7 +7,7 @@ import csv
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +73,10 @@ class Read:
             sums[what] += int(self.trace.device.duration[row])
         total = self.trace.device.duration.sum()
         return {name: time / total for name, time in sums.items()}
+
+
+#: Of the recorded traces, which tests do not change.
+read_once = cache(Read)
 
 
 # Which calls are counted
@@ -317,7 +321,7 @@ def triton_poi_fused_add_relu_0(in_out_ptr0, in_ptr0, xnumel, XBLOCK : tl.conste
 
 def test_kernels_of_a_recorded_trace_write_over_what_products_made(recorded):
     """Llama's MLP, 8 x 4096 tokens in bf16: silu(gate) * up where the gate was, the sums where a projection was."""
-    read = Read(recorded("mi300x_torch_compile_triton.json.gz"))
+    read = read_once(recorded("mi300x_torch_compile_triton.json.gz"))
     moved = {
         name: (op.costed.cost.bytes_read, op.costed.cost.bytes_written)
         for name, op in zip(read.names(), read.counted().ops, strict=True)
@@ -507,7 +511,7 @@ def test_damaged_traces_never_raise(damaged):
 
 
 def test_every_op_of_bert_on_h100_is_known(recorded):
-    read = Read(recorded("h100_bert_small_infer.json.gz"))
+    read = read_once(recorded("h100_bert_small_infer.json.gz"))
     assert read.shares() == {"known": 1.0}
     assert {op.costed.cost.quality for op in read.counted().ops} == {"exact"}
 
@@ -522,17 +526,17 @@ def test_every_op_of_bert_on_h100_is_known(recorded):
         ("mi300x_bert_small_infer.json.gz", 0.9999, 0.0),
         ("mi300x_vllm_decode_graph.json.gz", 0.030, 0.0),
         ("a100_recsys_train.json.gz", 0.65, 0.205),
-        ("v100_recsys_train.json.gz", 0.40, 0.190),
+        pytest.param("v100_recsys_train.json.gz", 0.40, 0.190, marks=pytest.mark.thorough),
     ],
 )
 def test_coverage_of_recorded_traces(recorded, name, known, communication):
-    shares = Read(recorded(name)).shares()
+    shares = read_once(recorded(name)).shares()
     assert shares["known"] >= known
     assert shares.get("communication", 0.0) >= communication
 
 
 def test_all_reduces_of_a_step_exchange_every_gradient(recorded):
-    read = Read(recorded("a100_recsys_train.json.gz"))
+    read = read_once(recorded("a100_recsys_train.json.gz"))
     parameters = list_arguments.gradients(read.trace, read.nodes.events).numel.sum()
     sent = sum(
         op.costed.cost.bytes_read
@@ -544,7 +548,7 @@ def test_all_reduces_of_a_step_exchange_every_gradient(recorded):
 
 def test_contractions_are_those_of_the_other_tool(recorded):
     """Its table: addmm adds M N for the bias, which is vector work here; attention is equal."""
-    read = Read(recorded("h100_bert_small_infer.json.gz"))
+    read = read_once(recorded("h100_bert_small_infer.json.gz"))
     table = csv.DictReader(recorded("expected/h100_bert_small_unified_perf_summary.csv").read_text().splitlines())
     ours = {}
     for row in range(len(read.nodes)):
@@ -616,7 +620,7 @@ def test_matmuls_and_attention_of_a_recorded_trace_by_closed_forms(recorded):
 @pytest.mark.parametrize("name", ["a100_recsys_train.json.gz", "v100_recsys_train.json.gz"])
 def test_of_2022_only_ops_whose_type_is_known_are_counted(recorded, name):
     """The types of casts and of new tensors were not recorded; what the copies and fills inside them write was."""
-    read = Read(recorded(name))
+    read = read_once(recorded(name))
     unit = set(nesting.outermost(read.nodes.parent, read.nodes.is_op).tolist()) - {-1}
     makers = {"aten::_to_copy", "aten::zeros_like", "aten::ones_like", "aten::full", "aten::scalar_tensor"}
     found = Counter()
@@ -632,6 +636,25 @@ def test_of_2022_only_ops_whose_type_is_known_are_counted(recorded, name):
             if read.nodes.names[row] == "aten::zero_" and read.nodes.call(row).inputs[0].shape == (15367496,)
         }
         assert written == {4 * 15367496}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    # [of the summed device time] Reference figures of the traces: 0.59 and 0.74 hundredths stay unknown.
+    [("a100_recsys_train.json.gz", 0.0065), ("v100_recsys_train.json.gz", 0.0080)],
+)
+def test_concatenations_of_2022(recorded, name, share):
+    read = read_once(recorded(name))
+    unit = np.append(nesting.outermost(read.nodes.parent, read.nodes.is_op), -1)[read.links.op]
+    lost = 0
+    for row, node in enumerate(unit.tolist()):
+        if (
+            node >= 0
+            and read.nodes.names[node] == "aten::cat"
+            and read.costs.cost(read.nodes.call(node)).cost.bytes is None
+        ):
+            lost += int(read.trace.device.duration[row])
+    assert 0 < lost / read.trace.device.duration.sum() < share
 
 
 def nested(make_kineto, depth):

@@ -103,26 +103,3 @@ def test_damaged_sequence_numbers_link_nothing(make_kineto, number):
     made.op("aten::cat", 0, 5, LIST, "1", **{"Sequence number": number})
     made.op("CatBackward0", 10, 15, ([4, 10], "float", []), **{"Sequence number": number})
     assert completed(made) == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "share"),
-    # [of the summed device time] Reference figures of the traces: 0.59 and 0.74 hundredths stay unknown.
-    [("a100_recsys_train.json.gz", 0.0065), ("v100_recsys_train.json.gz", 0.0080)],
-)
-def test_concatenations_of_2022(recorded, name, share):
-    pytest.importorskip("torch")
-    from roofline.importing.work import costs as import_costs
-    from roofline.traces import nesting
-    from roofline.traces.kineto.links import link
-
-    trace = reader.read(recorded(name))
-    links = link(trace)
-    costs = import_costs.Costs()
-    nodes = costs.nodes(trace, trace.ops, links)
-    unit = np.append(nesting.outermost(nodes.parent, nodes.is_op), -1)[links.op]
-    lost = 0
-    for row, node in enumerate(unit.tolist()):
-        if node >= 0 and nodes.names[node] == "aten::cat" and costs.cost(nodes.call(node)).cost.bytes is None:
-            lost += int(trace.device.duration[row])
-    assert 0 < lost / trace.device.duration.sum() < share

@@ -42,7 +42,7 @@ def share(step, is_known):
     [
         ("mi300x_sglang_prefill", False, 0.999, 0.999),
         ("mi300x_vllm_decode_graph", True, 0.93, 0.93),
-        pytest.param("mi300x_flux_graph", True, 0.999, 0.98, marks=pytest.mark.thorough),
+        ("mi300x_flux_graph", True, 0.999, 0.98),
         ("mi300x_attention_fused", False, 1.0, 1.0),
     ],
 )

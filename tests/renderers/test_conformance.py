@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import handmade
@@ -30,23 +31,35 @@ def render(name: str, analysis: WorkAnalysis, by: str | None = None) -> str:
     return text
 
 
+# What is rendered by several keys is worked out once.
+
+
+@cache
+def plain_run() -> WorkAnalysis:
+    return analyze(handmade.profile())
+
+
+@cache
+def hostile_run(hostile: str) -> WorkAnalysis:
+    return analyze(handmade.hostile(hostile))
+
+
 @pytest.mark.parametrize("by", [None, *KEYS])
 def test_every_key_gives_a_document_that_ends_in_a_newline(name: str, by: str | None) -> None:
-    assert render(name, analyze(handmade.profile()), by).endswith("\n")
+    assert render(name, plain_run(), by).endswith("\n")
 
 
 @pytest.mark.parametrize("hostile", handmade.HOSTILE)
 @pytest.mark.parametrize("by", [None, "op", "scope", "block", "phase", "kernel"])
 def test_hostile_names_stay_text(name: str, hostile: str, by: str | None) -> None:
-    text = render(name, analyze(handmade.hostile(hostile)), by)
+    text = render(name, hostile_run(hostile), by)
     # No format lets a control character or a bidirectional mark through to a terminal.
     assert all(c.isprintable() or c == "\n" for c in text)
     CHECKS.get(name, lambda text: None)(text)
 
 
-@pytest.mark.parametrize("hostile", handmade.HOSTILE)
-@pytest.mark.parametrize("by", [None, "op", "kernel"])
-def test_hostile_names_of_compiled_code_stay_text(name: str, hostile: str, by: str | None) -> None:
+@cache
+def compiled_run(hostile: str) -> WorkAnalysis:
     facts = Compilation(
         compiler=hostile,
         mode=hostile,
@@ -57,14 +70,21 @@ def test_hostile_names_of_compiled_code_stay_text(name: str, hostile: str, by: s
     )
     plain = handmade.hostile(hostile)
     ops = tuple(replace(op, constituents=(0, 1, 2, 3)) for op in plain.ops)
-    text = render(name, analyze(replace(plain, compilation=facts, ops=ops)), by)
+    return analyze(replace(plain, compilation=facts, ops=ops))
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("by", [None, "op", "kernel"])
+def test_hostile_names_of_compiled_code_stay_text(name: str, hostile: str, by: str | None) -> None:
+    text = render(name, compiled_run(hostile), by)
     assert all(c.isprintable() or c == "\n" for c in text)
     CHECKS.get(name, lambda text: None)(text)
 
 
 def test_a_profile_without_ops(name: str) -> None:
+    analysis = analyze(handmade.profile(ops=()))
     for by in (None, *KEYS):
-        render(name, analyze(handmade.profile(ops=())), by)
+        render(name, analysis, by)
 
 
 @pytest.mark.parametrize("profile", [handmade.profile(profiled=None), handmade.profile(profiled=None, ops=())])

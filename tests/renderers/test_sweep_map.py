@@ -50,8 +50,13 @@ def texts(figure: Any) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
-@pytest.fixture
-def grid(tmp_path: Path) -> Grid:
+@pytest.fixture(scope="module")
+def grid_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sweep") / "grid"
+
+
+@pytest.fixture(scope="module")
+def grid(grid_folder: Path) -> Grid:
     """jax wins where batch x length is at most 64; at batch 4 and 128 tokens memory runs out in torch."""
 
     def measure(point: Point) -> Profile:
@@ -59,7 +64,7 @@ def grid(tmp_path: Path) -> Grid:
             raise MeasurementError("Out of memory on the CPU.")
         return toy_sweeps.jax_up_to(64)(point)
 
-    return toy_sweeps.sweep(tmp_path / "grid", plan(), measure)
+    return toy_sweeps.sweep(grid_folder, plan(), measure)
 
 
 def test_a_cell_has_the_factor_and_the_mark_of_what_failed(grid: Grid) -> None:
@@ -200,12 +205,13 @@ def test_what_is_no_sweep_is_refused(grid: Grid, tmp_path: Path) -> None:
         roofline.plot(tmp_path / "new", kind="sweep")
 
 
-def test_plot_takes_the_folder(grid: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("grid")
+def test_plot_takes_the_folder(grid_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        cli.main(["plot", str(tmp_path / "grid"), "--kind", "sweep", "-o", str(tmp_path / "map.svg")])
+        cli.main(["plot", str(grid_folder), "--kind", "sweep", "-o", str(tmp_path / "map.svg")])
     assert not left.value.code
     assert "torch is fastest in 5 of 8 cells" in capsys.readouterr().out
-    assert roofline.plot(str(tmp_path / "grid"), kind="sweep").save(tmp_path / "again.svg").read_bytes() == (
+    assert roofline.plot(str(grid_folder), kind="sweep").save(tmp_path / "again.svg").read_bytes() == (
         (tmp_path / "map.svg").read_bytes()
     )
 
@@ -228,6 +234,10 @@ def replace_cell(cell: Cell, mode: str) -> Cell:
 
 NAMES = st.sampled_from(["torch", "jax", "$x_1$", "\x1b[31mred\n", "a-backend-longer-than-any-column:and=options," * 4])
 FACTORS = st.sampled_from([0.5, 0.97, 1.0, 1.6, 40.0])
+#: Batches and lengths: rows and columns from none to many, and wide labels of both.
+SHAPES = st.sampled_from(
+    [("", ""), ("1..8", ""), ("", "8..1024"), ("1..8", "32"), ("1", "8..1024"), ("65536,131072", "7,100000,123456")]
+)
 ENDS = st.sampled_from(["measured", "measured", "contended", "refused", "out of memory", "failed"])
 
 
@@ -236,8 +246,7 @@ ENDS = st.sampled_from(["measured", "measured", "contended", "refused", "out of 
 @settings(max_examples=10, deadline=None)
 def test_texts_stand_clear_in_any_map(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     backends = tuple(data.draw(st.lists(NAMES, min_size=1, max_size=3, unique=True)))
-    seqs = data.draw(st.sampled_from(["", "32", "8..1024", "7,100000,123456"]))
-    every = plan(data.draw(st.sampled_from(["", "1", "1..8", "65536,131072"])), seqs, backends)
+    every = plan(*data.draw(SHAPES), backends)
 
     def measure(point: Point) -> Profile:
         end = data.draw(ENDS)
@@ -248,16 +257,15 @@ def test_texts_stand_clear_in_any_map(tmp_path_factory: pytest.TempPathFactory, 
         return toy_sweeps.measured(point, data.draw(FACTORS), flags=("contended",) if end == "contended" else ())
 
     found = toy_sweeps.sweep(tmp_path_factory.mktemp("sweep"), every, measure)
-    for width in (2.5, 3.3, 7.0):
-        for by in ("fastest", "limit"):
-            with _style.applied():
-                try:
-                    figure, caption = figures.build("sweep", [found], width, by)
-                except InputError as refused:
-                    assert "measured yet" in str(refused)  # noqa: PT017 - what is drawn is looked at below
-                    continue
-                assert faults(figure) == []
-            assert all(letter.isprintable() for letter in caption.text(long=True))
+    for width, by in ((2.5, "limit"), (3.3, "fastest"), (7.0, data.draw(st.sampled_from(["fastest", "limit"])))):
+        with _style.applied():
+            try:
+                figure, caption = figures.build("sweep", [found], width, by)
+            except InputError as refused:
+                assert "measured yet" in str(refused)  # noqa: PT017 - what is drawn is looked at below
+                continue
+            assert faults(figure) == []
+        assert all(letter.isprintable() for letter in caption.text(long=True))
 
 
 def test_the_numbers_are_those_of_the_json(grid: Grid) -> None:

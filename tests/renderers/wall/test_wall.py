@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import set_in_latex
 from msgspec.structs import replace
 
 from roofline import plugins, units
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
 from roofline.content import bounds, wording
@@ -41,12 +42,23 @@ BUSY = {
 ARTICLE = ((99.8, 0.17, 0.03), (61.0, 25.5, 13.5))
 
 
+@cache
 def h100(name: str) -> Analysis:
     return analyze(load(H100 / f"{name}.json"))
 
 
 def counted() -> Analysis:
     return analyze(handmade.profile(profiled=None))
+
+
+@cache
+def plain_run() -> Analysis:
+    return analyze_timed(handmade.profile())
+
+
+@cache
+def hostile_run(hostile: str) -> Analysis:
+    return analyze_timed(replace(handmade.hostile(hostile), mode=hostile))
 
 
 @pytest.mark.parametrize("name", BUSY)
@@ -245,8 +257,7 @@ def test_every_format_of_the_table_of_groups_has_one() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_formats_survive_what_is_hostile_counted_or_empty(name: str) -> None:
     for hostile in handmade.HOSTILE:
-        profile = replace(handmade.hostile(hostile), backend=hostile, model=hostile, mode=hostile)
-        text = render(name, analyze(profile), analyze(handmade.profile()))
+        text = render(name, hostile_run(hostile), plain_run())
         assert text.endswith("\n")
         assert all(c.isprintable() or c == "\n" for c in text)
         if name == "latex":

@@ -241,7 +241,7 @@ def _run_tests(path: str, copy: Path, limit: float) -> tuple[str, str | None]:
     process = subprocess.Popen(
         [sys.executable, *PYTEST, "-m", MARKS, path],
         cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy)},
+        env={name: word for name, word in os.environ.items() if name != "PYTEST_ADDOPTS"} | {"PYTHONPATH": str(copy)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -122,21 +122,23 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None, se
         child: Fork | subprocess.Popen[bytes] | None = None
         try:
             with _relay_output() as printed:
-                with _hold_interrupts():
-                    if server is not None:
-                        child = server.fork(arguments, variables, gone, printed)
-                    else:
-                        child = _start(request.python or sys.executable, arguments, variables, gone, printed)
-                status = child.wait(request.timeout)
-                _end_group(child)
-        except ServerDied:
-            raise
-        except BaseException as error:
-            if child is not None:
-                _end_child(child)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise _took_too_long(request.timeout) from None
-            raise
+                try:
+                    with _hold_interrupts():
+                        if server is not None:
+                            child = server.fork(arguments, variables, gone, printed)
+                        else:
+                            child = _start(request.python or sys.executable, arguments, variables, gone, printed)
+                    status = child.wait(request.timeout)
+                    _end_group(child)
+                except ServerDied:
+                    raise
+                except BaseException:
+                    # In here: to read its output to the end waits for a child that goes on.
+                    if child is not None:
+                        _end_child(child)
+                    raise
+        except subprocess.TimeoutExpired:
+            raise _took_too_long(request.timeout) from None
         finally:
             os.close(gone)
             os.close(alive)

@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from importlib import metadata
 from importlib.util import find_spec
@@ -415,13 +416,27 @@ def test_nothing_of_a_step_goes_on_after_its_profile(measured: Run, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("jax")
-def test_a_step_that_does_not_return(measured: Run, tmp_path: Path, brief: dict[str, str]) -> None:
-    ended = measured("profile", "mine_jax.py:hangs", "--backend", "jax", *COUNTED, *OUT, "--timeout", "3", more=brief)
+def test_a_step_that_does_not_return(
+    measured: Run, tmp_path: Path, brief: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process is ended first and its output read to the end then, which waits for no process that goes on."""
+    from roofline.recording import launch
+
+    read: list[bool] = []
+
+    class Listener(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            super().join(timeout)
+            read.append(not self.is_alive())
+
+    monkeypatch.setattr(launch.threading, "Thread", Listener)
+    ended = measured("profile", "mine_jax.py:hangs", "--backend", "jax", *COUNTED, *OUT, "--timeout", "1", more=brief)
     last(
         ended,
         4,
-        "The measuring process was ended after the 3 s of --timeout: give more, or measure a smaller step.",
+        "The measuring process was ended after the 1 s of --timeout: give more, or measure a smaller step.",
     )
+    assert read == [True]
     assert written(tmp_path) == []
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import brief_recording
 import psutil
 import pytest
 
@@ -71,7 +72,7 @@ def wait_until(holds: Callable[[], Any], seconds: float) -> bool:
     while not holds():
         if time.monotonic() > end:
             return False
-        time.sleep(0.1)
+        time.sleep(0.01)
     return True
 
 
@@ -101,12 +102,15 @@ def but_times(profile: Profile) -> dict[str, Any]:
     return {**{name: getattr(profile, name) for name in names}, "device": profile.device.name, "ops": ops}
 
 
-def test_one_node(tmp_path: Path) -> None:
+@pytest.mark.skipif(not plugins.importable("jax"), reason="jax is not installed")
+def test_one_node(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of the user's own is measured; one that is not there is refused by the node as it is here."""
+    for name, setting in brief_recording.variables(tmp_path_factory.mktemp("brief")).items():
+        monkeypatch.setenv(name, setting)
     (tmp_path / "mine.py").write_text(
-        "import torch\n\ndef step():\n    a = torch.ones(64, 64)\n    return lambda: a @ a\n"
+        "import jax\n\ndef step():\n    a = jax.numpy.ones((64, 64))\n    f = jax.jit(lambda: a @ a)\n    return f\n"
     )
-    steps = ("mine.py:step,nobodys.py:step", "--backends", "torch", "--threads", "1", "--steps", "3")
+    steps = ("mine.py:step,nobodys.py:step", "--backends", "jax", "--threads", "1", "--steps", "3")
     status, _, err = ended(sweep(*steps, "--ray", "local", "-o", "grid"))
     assert (status, "2 points: 1 measured, 1 refused." in err) == (0, True), err
     point, refused = folder.read_plan(tmp_path / "grid")
@@ -122,7 +126,7 @@ def test_one_node(tmp_path: Path) -> None:
     assert list(profile.sources) == ["mine.py"]
     assert sum(profile.signatures[op.signature].cost.flops or 0 for op in profile.ops) == 2 * 64**3
     versions = attempts[point.key].versions
-    assert (versions["roofline"], versions["torch"]) == (__version__, profile.versions["torch"])
+    assert (versions["roofline"], versions["jax"]) == (__version__, profile.versions["jax"])
 
 
 def test_what_is_written_down_of_a_cluster_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,10 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
 #: (model, backend). BERT is trained by `make test-all` alone: its libraries are on frameworks, of which another backend
 #: here has either, and compilers of PyTorch are run from the command line in their own folders.
 OTHERS = [
-    *(("mlp", "jax"), ("mlp", "tensorflow")),
+    ("mlp", "tensorflow"),
+    # What stays: JAX's child measures a function of the user's in test_children, its models train as PyTorch's in
+    # tests/models.
+    pytest.param("mlp", "jax", marks=pytest.mark.thorough),
     *(pytest.param("bert", name, marks=pytest.mark.thorough) for name in BACKENDS if name != "torch"),
 ]
 #: Those whose forward pass alone is measured too: one per reader of traces.

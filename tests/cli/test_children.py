@@ -230,9 +230,9 @@ def too_much():
     return tf.function(lambda: tf.sort(tf.random.uniform([1 << 42])))
 """
 
-TORCH_FILE = """
+FORKING_FILE = """
 import os, subprocess, threading, time
-import torch
+import jax, jax.numpy as jnp
 
 def leaves():
     threading.Thread(target=time.sleep, args=(600,)).start()
@@ -242,8 +242,9 @@ def leaves():
     command = "setsid sleep 600 > /dev/null 2>&1 & echo $!"
     daemon = subprocess.run(["sh", "-c", command], capture_output=True, check=True)
     open("processes", "w").write(f"{copy} {int(daemon.stdout)}")
-    x = torch.ones(8, 8)
-    return lambda: x @ x
+    x = jnp.ones((8, 8))
+    step = jax.jit(lambda x: x @ x)
+    return lambda: step(x)
 """
 
 KERAS_FILE = """
@@ -264,7 +265,7 @@ def mine(tmp_path: Path) -> None:
     (tmp_path / "mine_jax.py").write_text(JAX_FILE)
     (tmp_path / "mine_tensorflow.py").write_text(TENSORFLOW_FILE)
     (tmp_path / "mine_keras.py").write_text(KERAS_FILE)
-    (tmp_path / "mine_torch.py").write_text(TORCH_FILE)
+    (tmp_path / "mine_forking.py").write_text(FORKING_FILE)
 
 
 @pytest.mark.slow
@@ -374,7 +375,11 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
             "killed",
             "The measuring process was killed, most likely for lack of memory: use a smaller --batch, --seq or --size.",
         ),
-        ("crashes", "The measuring process died of SIGSEGV: run the step alone to see the crash."),
+        pytest.param(
+            "crashes",
+            "The measuring process died of SIGSEGV: run the step alone to see the crash.",
+            marks=pytest.mark.thorough,  # what is said of a status stays: test_what_a_status_means
+        ),
         ("leaves", "The measuring process ended with status 7 and no result; what it printed is above."),
         pytest.param(
             "too_much",
@@ -396,16 +401,26 @@ def test_a_step_that_ends_badly(
     assert written(tmp_path) == []
 
 
+def test_what_a_status_means() -> None:
+    from roofline.recording import launch
+
+    assert str(launch._error_of(-11)) == "The measuring process died of SIGSEGV: run the step alone to see the crash."
+    assert str(launch._error_of(0)).startswith("The step ended the measuring process, without an error ")
+    for status in (130, -2):
+        with pytest.raises(KeyboardInterrupt):
+            launch._error_of(status)
+
+
 COUNTED = ("--device", "cpu", "--count-only")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
-@needs("torch")
+@needs("jax")
 def test_nothing_of_a_step_goes_on_after_its_profile(measured: Run, tmp_path: Path, brief: dict[str, str]) -> None:
     """A thread, a forked copy and a daemon; the profile is that of a product of 8 x 8 x 8."""
-    ended = measured("profile", "mine_torch.py:leaves", "--backend", "torch", *COUNTED, *OUT, more=brief)
+    ended = measured("profile", "mine_forking.py:leaves", "--backend", "jax", *COUNTED, *OUT, more=brief)
     assert ended.code == 0, ended.err
     assert sum(signature.cost.flops for signature in load(tmp_path / "out.json").signatures) == 2 * 8**3
     processes = (tmp_path / "processes").read_text().split()

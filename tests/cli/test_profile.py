@@ -140,12 +140,12 @@ def closes(document: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_from_end_to_end(process: Run, roofline: Run, tmp_path: Path) -> None:
     """With all that a child measures beside the steps."""
-    words = (*MLP, "--mode", "train", "-o", "p.json")
+    words = (*MLP, "-o", "p.json")
     ended = process(*words)
 
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].startswith("mlp tiny · training · batch 64 · ")
+    assert lines[0].startswith("mlp tiny · inference · batch 64 · ")
     assert len(lines) <= 24
     assert lines[-2:] == ["Wrote p.json", "Next: roofline show p.json --details"]
     every = roofline("show", "p.json", "--details").out.splitlines()
@@ -158,7 +158,7 @@ def test_from_end_to_end(process: Run, roofline: Run, tmp_path: Path) -> None:
 
     document = shown(roofline, "p.json")
     closes(document)
-    assert set(document["phases"]) == {"forward", "backward", "optimizer"}
+    assert set(document["phases"]) == {"forward"}
     # One thread, as asked, in the child's environment and so in its OpenMP.
     saved = package.load(tmp_path / "p.json")
     assert saved.environment["threads"] == "1"

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import handmade
+import psutil
 import pytest
+from ended_processes import wait_for_end
 
 from roofline import __version__, plugins
 from roofline.core.schema import SCHEMA, save
@@ -523,7 +525,6 @@ def running(
 
 def child_of(process: subprocess.Popen[str], step_runs: Path | None) -> int:
     """The measuring child's number, as soon as there is one or as soon as the user's step has written its file."""
-    psutil = pytest.importorskip("psutil")
     if step_runs is not None:
         wait_for(lambda: step_runs.exists() and step_runs.read_text() != "")
     wait_for(lambda: bool(psutil.Process(process.pid).children()))
@@ -543,8 +544,7 @@ def test_ctrl_c_in_the_middle(
 
     assert (running.returncode, out) == (130, "")
     assert err == "roofline: Stopped; nothing was written.\n"
-    wait_for(lambda: not alive(child))
-    assert not alive(child)
+    assert wait_for_end([child]) == []
     assert not list(tmp_path_factory.getbasetemp().glob("scratch*/*"))
 
 
@@ -567,17 +567,8 @@ def test_an_end_from_outside_leaves_nothing(
     if ending != signal.SIGKILL:
         assert (running.returncode, out) == (128 + ending, "")
         assert err == "roofline: Stopped; nothing was written.\n"
-    wait_for(lambda: not any(map(alive, (child, *forked))))
-    assert [number for number in (child, *forked) if alive(number)] == []
+    assert wait_for_end([child, *forked]) == []
     assert not list(tmp_path_factory.getbasetemp().glob("scratch*/*"))
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:

@@ -22,6 +22,7 @@ import handmade
 import psutil
 import pytest
 import toy_sweeps
+from ended_processes import wait_for_end
 
 from roofline.core.schema import encode, load
 from roofline.errors import InputError
@@ -85,14 +86,13 @@ def test_an_import_that_is_ended(tmp_path: Path, traces: Path, variables: dict[s
     process = psutil.Process(command.pid)
     while not (readers := process.children()):
         assert command.poll() is None
-        time.sleep(0.02)
+        time.sleep(0.01)
     if ended == "a reading process":
         readers[0].kill()
     else:
         command.send_signal(signal.SIGINT if ended == "Ctrl-C" else signal.SIGKILL)
     out, err = command.communicate(timeout=PATIENCE)
-    _, alive = psutil.wait_procs(readers, timeout=PATIENCE)
-    assert alive == []
+    assert wait_for_end([reader.pid for reader in readers], PATIENCE) == []
     assert (out, names(tmp_path)) == ("", ["traces"])
     sentence = err.splitlines()[-1:]
     if ended == "a reading process":

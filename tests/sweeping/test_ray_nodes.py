@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from ended_processes import wait_for_end
 
 from roofline import cli, plugins
 from roofline.errors import InputError, MissingError
@@ -179,8 +180,8 @@ def test_what_measures_ends_with_the_process_that_waits_for_it(tmp_path: Path) -
         worker = subprocess.Popen([sys.executable, "-c", code])
         end = time.monotonic() + 30
         while not (children := psutil.Process(worker.pid).children()) and time.monotonic() < end:
-            time.sleep(0.05)
+            time.sleep(0.01)
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-        gone, alive = psutil.wait_procs(children, timeout=30)
-    assert (len(gone), alive) == (1, [])
+        assert len(children) == 1
+        assert wait_for_end([child.pid for child in children]) == []

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import io
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -90,6 +91,17 @@ def call(words: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> 
         ):
             cli.main(list(words))
     return Ended(int(left.value.code or 0), out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def full(bytes: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes, as on a disk that has no more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,8 @@ from roofline.errors import InputError
 from roofline.sweeping import folder
 from roofline.sweeping.plan import points
 from roofline.sweeping.run import run
+
+from tests.cli.conftest import call, full
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
@@ -76,7 +76,16 @@ def start(
 # ------------------------------------------------------------------------------------------ processes of an import
 
 
+@pytest.fixture(scope="module")
+def _known_costs(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> None:
+    """Fill the cache of costs in this process, which has loaded torch: no command here has to."""
+    place = tmp_path_factory.mktemp("known")
+    (place / "trace.json").write_bytes(make_ranks.ranks(number=1)[0])
+    assert call(("import", "trace.json", "--device", "h100-sxm", "-o", "p.json"), place, variables).code == 0
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_known_costs")
 @pytest.mark.parametrize("ended", ["a reading process", "the command", "Ctrl-C"])
 def test_an_import_that_is_ended(tmp_path: Path, traces: Path, variables: dict[str, str], ended: str) -> None:
     """Two further processes read; each is at its start, or at a trace."""
@@ -146,17 +155,6 @@ def test_a_calibration_ends_with_its_command(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- disks and rights
-
-
-@contextmanager
-def full(bytes: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes, as on a disk that has no more."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 #: A folder of 4 KiB around a command; what is left in it stands in a file beside it.

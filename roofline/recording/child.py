@@ -48,6 +48,7 @@ from roofline.standard_error import tell
 _OUT_OF_MEMORY = (
     "can't allocate memory",
     "out of memory",
+    "Out of memory",
     "OutOfMemoryError",
     "DefaultCPUAllocator",
     "Unable to allocate",

@@ -469,6 +469,7 @@ def test_tensorflow_runs_out_of_memory(process: Run, tmp_path: Path) -> None:
     "words",
     [
         "RESOURCE_EXHAUSTED: Out of memory allocating 17592186044416 bytes.",
+        "INTERNAL: Error dispatching computation: Out of memory allocating 1600000000000 bytes.",
         "{{function_node __wrapped__Fill}} OOM when allocating tensor with shape[4398046511104] on CPU:0 by allocator",
         "XlaRuntimeError: INTERNAL: failed to allocate: CUDA_ERROR_OUT_OF_MEMORY",
     ],

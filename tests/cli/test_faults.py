@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from roofline.errors import InputError
 from roofline.sweeping import folder
 from roofline.sweeping.plan import points
 from roofline.sweeping.run import run
-
 from tests.cli.conftest import call, full
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))

@@ -28,6 +28,7 @@ from ended_processes import wait_for_end
 from roofline import __version__, plugins
 from roofline.core.schema import SCHEMA, save
 from roofline.devices import nvidia
+from tests.cli.conftest import Ended
 
 Run = Callable[..., Any]
 
@@ -594,26 +595,49 @@ def without_torch(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "bin" / "python")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("more", [(), ("--count-only",)])
-def test_torch_is_not_installed(process: Run, tmp_path: Path, without_torch: str, more: tuple[str, ...]) -> None:
-    ended = process(*MLP, *more, *OUT, python=without_torch)
-    said(ended, 3, "The torch backend needs torch, which is not installed here: run `pip install 'roofline[torch]'`.")
-    assert files(tmp_path) == {}
+#: Runs commands one after another; prints [code, output, errors] of each, and what `roofline.profile` raises.
+SEVERAL = """
+import contextlib, io, json, sys
+import roofline
+from roofline import cli
+
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            cli.main(words)
+        except SystemExit as left:
+            code = left.code
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+try:
+    roofline.profile(lambda: None)
+except Exception as error:
+    print(type(error).__name__)
+"""
 
 
 @pytest.mark.slow
-def test_without_torch_the_rest_works(process: Run, recorded: Path, tmp_path: Path, without_torch: str) -> None:
+def test_without_torch_the_rest_works(
+    recorded: Path, tmp_path: Path, without_torch: str, variables: dict[str, str]
+) -> None:
     shutil.copy(recorded, tmp_path / "p.json")
-    assert process("show", "p.json", python=without_torch).code == 0
-    backends = process("backends", python=without_torch)
+    before = files(tmp_path)
+    verify = ("verify", "mlp", "--backend", "torch", "--device", "cpu")
+    commands = (("show", "p.json"), ("backends",), (*MLP, *OUT), (*MLP, "--count-only", *OUT), verify)
+    done = subprocess.run(
+        [without_torch, "-c", SEVERAL, json.dumps(commands)],
+        cwd=tmp_path, env={**os.environ, **variables}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    *ends, raised = done.stdout.splitlines()
+    shown, backends, *refused = (Ended(*json.loads(end)) for end in ends)
+    assert shown.code == 0
     assert (backends.code, "torch is missing: pip install 'roofline[torch]'" in backends.out) == (0, True)
-    said(process("verify", "mlp", "--backend", "torch", "--device", "cpu", python=without_torch), 3, "needs torch")
-    code = (
-        "import roofline\ntry:\n    roofline.profile(lambda: None)\nexcept Exception as e:\n    print(type(e).__name__)"
-    )
-    done = subprocess.run([without_torch, "-c", code], capture_output=True, text=True, timeout=300, check=False)
-    assert done.stdout == "MissingError\n", done.stderr
+    assert len(refused) == 3
+    for ended in refused:
+        said(
+            ended, 3, "The torch backend needs torch, which is not installed here: run `pip install 'roofline[torch]'`."
+        )
+    assert raised == "MissingError", done.stderr
+    assert files(tmp_path) == before
 
 
 @pytest.mark.skipif(nvidia.unavailable() is None, reason="there is a GPU here")
@@ -683,15 +707,15 @@ def test_an_input_is_never_an_output(
 
 
 @pytest.mark.parametrize(("verb", "suffix"), [("report", "html"), ("plot", "svg"), ("export", "csv")])
-def test_what_standard_input_reads_is_never_an_output(tmp_path: Path, verb: str, suffix: str) -> None:
+def test_what_standard_input_reads_is_never_an_output(
+    roofline: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, suffix: str
+) -> None:
     profile = tmp_path / f"p.{suffix}"
     save(handmade.profile(), profile)
     before = profile.read_bytes()
-    with profile.open("rb") as stream:
-        command = [sys.executable, "-m", "roofline", verb, "-", "-o", str(profile), "--force"]
-        ended = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "it is also the input, -; choose another name" in ended.stderr
+    with profile.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        said(roofline(verb, "-", "-o", str(profile), "--force"), 2, "it is also the input, -; choose another name")
     assert profile.read_bytes() == before
 
 

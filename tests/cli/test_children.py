@@ -492,16 +492,19 @@ sys.meta_path.insert(0, Hide())
 """
 
 
-def test_a_framework_that_is_not_installed(process: Run, tmp_path: Path, site: Any) -> None:
-    hidden = site(HIDDEN.format(names=("jax", "keras")))
+def test_a_framework_that_is_not_installed(roofline: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("jax", "keras"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    exec(HIDDEN.format(names=("jax", "keras")), {})
     run = ("profile", "mlp", "--size", "tiny", *QUICK, *OUT, "--backend")
     sentence = "The jax backend needs jax, which is not installed here: run `pip install 'roofline[jax]'`."
-    said(process(*run, "jax", more=hidden), 3, sentence)
+    said(roofline(*run, "jax"), 3, sentence)
     sentence = (
         "The keras-jax backend needs keras and jax, which are not installed here: "
         "run `pip install 'roofline[keras,jax]'`."
     )
-    said(process(*run, "keras-jax", more=hidden), 3, sentence)
+    said(roofline(*run, "keras-jax"), 3, sentence)
     assert written(tmp_path) == []
 
 

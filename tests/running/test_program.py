@@ -78,11 +78,15 @@ def test_a_script_sees_what_it_would_see(tmp_path: Path) -> None:
     assert "['below/facts.py', '-m', '--debug', '-o', '--', 'x']" in done.stdout
 
 
-def test_a_link_has_the_folder_of_its_file_first(tmp_path: Path) -> None:
+def test_a_link_has_the_folder_of_its_file_first_and_without_a_step_there_is_no_profile(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "facts.py").write_text(FACTS)
     (tmp_path / "link.py").symlink_to(tmp_path / "real" / "facts.py")
-    assert f"{tmp_path / 'real'} __main__" in same(tmp_path, "link.py").stdout
+    plain, run = python(tmp_path, "link.py"), python(tmp_path, "-m", "roofline", "run", "link.py")
+    assert f"{tmp_path / 'real'} __main__" in plain.stdout
+    assert (run.stdout, run.returncode) == (plain.stdout, NOTHING)
+    assert "roofline: No step was found" in run.stderr
+    assert sorted(os.listdir(tmp_path)) == ["link.py", "real"]
 
 
 def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
@@ -101,8 +105,10 @@ def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        *("raise SystemExit", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"),
-        *("bytearray(1 << 60)", "import os; os.closerange(3, 256)", "import os; os.closerange(0, 256)"),
+        *("raise SystemExit", "import sys; sys.exit((1, 2))", "import os; os._exit(6)", "1 +"),
+        *("import os; os.closerange(3, 256)", "import os; os.closerange(0, 256)"),
+        # Exceptions as the others are.
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("quit(5)", "bytearray(1 << 60)")),
         "raise ExceptionGroup('two', [ValueError(1), TypeError()]) from KeyError('no')",
         "import nothing_of_this_name",
         "import sys; sys.excepthook = lambda kind, error, _: print('mine', error); 1 / 0",

@@ -94,14 +94,6 @@ def test_each_loop_is_measured_and_has_a_profile(both: Both) -> None:
         assert profile.command == "roofline run -o net.json loops.py", "arguments may be secrets"
 
 
-def test_a_program_whose_steps_are_not_found_ends_with_4(python: Python, tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text("")
-    run = python("-m", "roofline", "run", "-o", tmp_path / "none.json", tmp_path / "program.py")
-    assert (run.returncode, run.stdout) == (4, "")
-    assert "No step was found" in run.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
-
-
 def test_an_error_of_ours_does_not_end_the_program() -> None:
     """A report whose source cannot be hashed."""
     measurement = Measurement(Wanted(), "program", lambda text: None)

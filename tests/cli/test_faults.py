@@ -87,7 +87,7 @@ def _known_costs(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, 
 @pytest.mark.usefixtures("_known_costs")
 @pytest.mark.parametrize("ended", ["a reading process", "the command", "Ctrl-C"])
 def test_an_import_that_is_ended(tmp_path: Path, traces: Path, variables: dict[str, str], ended: str) -> None:
-    """Two further processes read; each is at its start, or at a trace."""
+    """A further process reads: of three traces the first is read here. It is at its start, or at a trace."""
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     words = ("import", "traces", "--device", "h100-sxm", "--workers", "3", "-o", "job")
     command = start(*words, at=tmp_path, variables=variables, first=listen)

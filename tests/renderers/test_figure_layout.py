@@ -126,8 +126,9 @@ def test_turned_rectangles_are_apart_or_not() -> None:
     # One that stands on its corner at x = 1.3: its left corner is 0.7 / sqrt(2) = 0.495 to the left of that.
     turned = _labels.rectangle((1.3, 0.01), 0.7, 0.7, radians(45))
     right = np.array([0.3, 0.0])
-    found = _labels.apart(square, np.stack([turned, turned - right, turned + right, square + 2]))
-    assert found.tolist() == [False, False, True, True]
+    others = np.stack([turned, turned - right, turned + right, square + 2])
+    found = _labels.apart(np.stack([square, square + 2]), others)
+    assert found.tolist() == [[False, False, True, True], [True, True, True, False]]
 
 
 # --------------------------------------------------------------------------------------------------------------- text

@@ -67,11 +67,16 @@ class Board:
 
     def is_clear(self, corners: Corners) -> bool:
         """Return whether a rectangle lies in the window and on nothing."""
+        return self.first_clear(corners[None]) is not None
+
+    def first_clear(self, candidates: Corners) -> int | None:
+        """Return the number of the first of some rectangles, shape (n, 4, 2), that is in the window and on nothing."""
         left_edge, bottom, right, top = self.window
-        (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
-        if x0 < left_edge or y0 < bottom or x1 > right or y1 > top:
-            return False
-        return _is_apart(corners, self.rectangles)
+        low, high = candidates.min(axis=1), candidates.max(axis=1)
+        is_clear = ((low >= (left_edge, bottom)) & (high <= (right, top))).all(axis=1)
+        if self.rectangles and is_clear.any():
+            is_clear[is_clear] = apart(candidates[is_clear], np.asarray(self.rectangles)).all(axis=1)
+        return int(is_clear.argmax()) if is_clear.any() else None
 
     def along(self, text: str, start: Point, end: Point, size: float = _measure.SMALL) -> Place | None:
         """Take a place for a text along a line; None where there is none.
@@ -85,13 +90,15 @@ class Board:
         if angle == 0:
             start = (start[0] - wide / 2, start[1])
         room = hypot(end[0] - start[0], end[1] - start[1]) - wide - 2 * _AIR
-        for step in range(_TRIED if room >= 0 else 0):
-            along = _AIR + room * (1 - step / (_TRIED - 1))
-            for distance in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
-                at = (start[0] + u[0] * along + v[0] * distance, start[1] + u[1] * along + v[1] * distance)
-                if self.is_clear(_grown(at, wide, high, angle)):
-                    return self._taken(Place(text, at, angle), wide, high)
-        return None
+        if room < 0:
+            return None
+        tried = [
+            (start[0] + u[0] * along + v[0] * distance, start[1] + u[1] * along + v[1] * distance)
+            for along in (_AIR + room * (1 - step / (_TRIED - 1)) for step in range(_TRIED))
+            for distance in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high)
+        ]
+        first = self.first_clear(np.asarray(tried)[:, None] + _grown((0.0, 0.0), wide, high, angle))
+        return None if first is None else self._taken(Place(text, tried[first], angle), wide, high)
 
     def beside(self, text: str, middle: Point, radius: float, size: float = _measure.SMALL) -> Place | None:
         """Take a clear place for a text around a marker, the nearer the better, with a line to its middle.
@@ -105,7 +112,7 @@ class Board:
                 at = (middle[0] + right * (reach + wide / 2) - wide / 2, middle[1] + up * (reach + high / 2) - high / 2)
                 near = (min(max(middle[0], at[0]), at[0] + wide), min(max(middle[1], at[1]), at[1] + high))
                 lead = _stroke(near, middle)
-                if self.is_clear(rectangle(at, wide, high, 0.0)) and _is_apart(lead, self.texts):
+                if self.is_clear(rectangle(at, wide, high, 0.0)) and self._leads_past(lead):
                     self.rectangles.append(lead)
                     return self._taken(Place(text, at, 0.0, (near, middle)), wide, high)
         return None
@@ -121,6 +128,10 @@ class Board:
             if self.is_clear(rectangle(at, wide, high, 0.0)):
                 return self._taken(Place(text, at, 0.0), wide, high)
         return None
+
+    def _leads_past(self, lead: Corners) -> bool:
+        """Return whether a line crosses no text."""
+        return not self.texts or bool(apart(lead[None], np.asarray(self.texts)).all())
 
     def _taken(self, place: Place, wide: float, high: float) -> Place:
         corners = rectangle(place.at, wide, high, place.angle)
@@ -144,11 +155,6 @@ def _stroke(start: Point, end: Point, thickness: float = 0.015) -> Corners:
     return rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle)
 
 
-def _is_apart(corners: Corners, rectangles: Sequence[Corners]) -> bool:
-    """Test whether a rectangle meets none of others."""
-    return not rectangles or bool(apart(corners, np.stack(rectangles)).all())
-
-
 def _grown(at: Point, wide: float, high: float, angle: float) -> Corners:
     """Add air around a label, less than there is to its own line."""
     air = _AIR
@@ -156,24 +162,24 @@ def _grown(at: Point, wide: float, high: float, angle: float) -> Corners:
     return rectangle(corner, wide + 2 * air, high + 2 * air, angle)
 
 
-def apart(corners: Corners, rectangles: Corners) -> NDArray[np.bool_]:
-    """Test whether a rectangle and each of others, shape (n, 4, 2), have no point in common: shape (n,).
+def apart(candidates: Corners, rectangles: Corners) -> NDArray[np.bool_]:
+    """Test whether each of m rectangles and each of n others, shape (…, 4, 2), have no point in common: shape (m, n).
 
     Two of them are apart where they are on a line across a side of either (the theorem of separating axes).
     """
-    sides = np.concatenate(
-        [np.broadcast_to(_sides(corners[None]), (len(rectangles), 2, 2)), _sides(rectangles)], axis=1
-    )
-    mine = sides @ corners.T
-    theirs = sides @ rectangles.transpose(0, 2, 1)
-    gaps = (mine.min(axis=2) > theirs.max(axis=2)) | (mine.max(axis=2) < theirs.min(axis=2))
-    is_apart: NDArray[np.bool_] = gaps.any(axis=1)
+    ours, theirs = candidates[:, None], rectangles[None]
+    gaps = [
+        (mine.min(axis=3) > other.max(axis=3)) | (mine.max(axis=3) < other.min(axis=3))
+        for sides in (_sides(ours), _sides(theirs))
+        for mine, other in [[sides @ corners.swapaxes(2, 3) for corners in (ours, theirs)]]
+    ]
+    is_apart: NDArray[np.bool_] = gaps[0].any(axis=2) | gaps[1].any(axis=2)
     return is_apart
 
 
 def _sides(rectangles: Corners) -> Corners:
-    """Return two sides of each, from one corner: shape (n, 2, 2)."""
-    return rectangles[:, [1, 3]] - rectangles[:, [0]]
+    """Return two sides of each, from one corner: shape (…, 2, 2)."""
+    return rectangles[..., [1, 3], :] - rectangles[..., [0], :]
 
 
 def window(axes: Axes) -> tuple[float, float, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def _sheet() -> Figure:
 @lru_cache(maxsize=20_000)
 def extent(text: str, size: float = SMALL) -> tuple[float, float]:
     """Measure width and height of a line of text [in], as matplotlib sets it without hinting, whoever asks and when."""
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcParams
     from matplotlib.font_manager import FontProperties
     from matplotlib.text import Text
 
@@ -52,7 +53,8 @@ def extent(text: str, size: float = SMALL) -> tuple[float, float]:
     figure = _sheet()
     drawn = Text(0, 0, text, fontproperties=FontProperties(family=FONT, size=size), parse_math=False)
     drawn.set_figure(figure)
-    with rc_context({"text.hinting": "none"}):
+    # A context copies all settings, which takes as long as to measure; while a figure is drawn they are those needed.
+    with nullcontext() if rcParams["text.hinting"] == "none" else rc_context({"text.hinting": "none"}):
         box = drawn.get_window_extent()
     return float(box.width) / figure.dpi * _SLACK, float(box.height) / figure.dpi
 

@@ -118,12 +118,14 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
         raise InputError(_nothing(runs))
     is_one = len(runs) <= len(_FILLS)
     panels = [_Panel(tuple(runs), "")] if is_one else [_Panel((run,), run.heading) for run in runs]
-    notes: list[str] = []
-    for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
-        fig, left_out, numbered = _drawn(panels, heading, notes, width)
-        before, notes = notes, _notes(runs, left_out, numbered, width)
-        if notes == before:
+    number = sum(len(named) + (len(named) > 1 and bool(run.name)) for panel in panels for run, named in _largest(panel))
+    for _ in range(3):  # lines of notes take of the height of the panels, and so of the room for names
+        fig, left_out, numbered, below = _drawn(panels, heading, number, width)
+        notes, room = _notes(runs, left_out, numbered, width), number
+        number = len(notes)
+        if number == room:
             break
+    _frame.write(fig, _frame.EDGE, below, notes, _measure.SMALL)
     return fig, _caption(runs, heading.title)
 
 
@@ -212,11 +214,11 @@ def _grid(
 
 
 def _drawn(
-    panels: Sequence[_Panel], heading: _frame.Heading, notes: Sequence[str], width: float
-) -> tuple[Figure, list[_Name], list[str]]:
+    panels: Sequence[_Panel], heading: _frame.Heading, notes: int, width: float
+) -> tuple[Figure, list[_Name], list[str], float]:
     """Draw the figure; return it, the ceilings whose names no panel had room for, and what is said of numbered ops.
 
-    notes: lines below the key.
+    notes: how many lines there is room for below the key; last of what is returned: from the top to these [in].
     """
     runs = [run for panel in panels for run in panel.runs]
     lines = [run.lines for run in runs]
@@ -227,7 +229,7 @@ def _drawn(
     rates = (min(held.bandwidths) / 2.5, max(held.bandwidths) * 2.5) if held.bandwidths else None
     scales = _Scales(limits, rates, max(run.points.longest for run in runs), LARGEST)
     keys = _frame.keys(_keys(runs, scales), width, 0.15)
-    below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * len(notes)
+    below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * notes
     grid = _grid(len(panels), heading.height, below, limits, rates, width, rated)
     limits = limits.with_room_above([peak.rate for roofs in lines for peak in roofs.peaks], grid.high)
     grid = _grid(len(panels), heading.height, below, limits, rates, width, rated)
@@ -240,8 +242,7 @@ def _drawn(
     middle = grid.left + min(len(panels), grid.columns) * grid.column_pitch / 2
     _frame.name_below(fig, middle, "intensity [FLOP/byte of main-memory traffic]", under)
     _frame.draw_keys(fig, keys, under + _frame.LABEL + 0.03)
-    _frame.write(fig, _frame.EDGE, under + _frame.LABEL + 0.03 + keys.height, notes, _measure.SMALL)
-    return fig, unlabelled, numbered
+    return fig, unlabelled, numbered, under + _frame.LABEL + 0.03 + keys.height
 
 
 def _panels(

@@ -1,4 +1,4 @@
-"""Names on rows: what they ask for, that planted pairs get them and nulls none, and that their pages are current."""
+"""Names on rows: what they ask for, which run a sentence is about, and that advice was measured."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ def script(name: str) -> ModuleType:
 
 
 plants = script("plants")
-written = script("annotations")
 
 
 def row(*ops: tuple[str, str | None, float, float, float], kind: str = "only", **more: object) -> Row:
@@ -266,13 +265,6 @@ def test_ops_that_were_not_seen_are_no_noise() -> None:
 def test_a_finding_is_called_as_before() -> None:
     (named,) = annotate([row(*NORM)], TORCH)
     assert rule_of(named) == "fusion"
-
-
-def test_pages_are_current() -> None:
-    made = written.pages()
-    assert {file.name for file in written.FOLDER.iterdir()} == set(made), "make annotations"
-    for name, text in made.items():
-        assert (written.FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: make annotations"
 
 
 def test_page_faults_are_named_by_their_place() -> None:

@@ -1,8 +1,12 @@
-"""Causes planted on purpose (`make plants`): what accounts of the saved pairs show. See docs/plants.md."""
+"""Causes planted on purpose (`make plants`): what accounts of the saved pairs show, and the pages that are made of them.
+
+See docs/plants.md.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -14,18 +18,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _module() -> ModuleType:
-    """benchmarks/plants.py, which is no package: what is measured and what is tested is judged by one code."""
-    spec = spec_from_file_location("plants", ROOT / "benchmarks" / "plants.py")
+def script(name: str) -> ModuleType:
+    """A file of benchmarks/, which is no package: what is measured and what is tested is judged by one code."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up, and scripts one another
     spec.loader.exec_module(module)
     return module
 
 
-plants = _module()
+plants = script("plants")
+written = script("annotations")
 #: Planted causes that no account shows, each with a reason in docs/plants.md.
 NOT_SHOWN = {
     "first": {"item"},
@@ -69,13 +75,14 @@ def judged(name: str) -> list[Any]:
     return [plants.judge(pair) for pair in plants.pairs(name).values()]
 
 
-#: `make test` judges four sets, with pairs on PyTorch, JAX and TensorFlow, and `make test-all` the others too.
+#: `make test` judges two sets, which have every kind of pair and of cause, on PyTorch, JAX and TensorFlow, and
+#: `make test-all` the others too.
+JUDGED = ("first", "sixth")
 sets = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in ("first", "third", "sixth", "seventh") else pytest.mark.thorough)
-        for name in plants.SETS
-    ],
+    "name", [pytest.param(name, marks=() if name in JUDGED else pytest.mark.thorough) for name in plants.SETS]
+)
+some_and_all = pytest.mark.parametrize(
+    "names", [JUDGED, pytest.param(tuple(plants.SETS), marks=pytest.mark.thorough)], ids=["some", "all"]
 )
 
 
@@ -113,9 +120,29 @@ def test_planted_causes_have_names(name: str) -> None:
     assert sum(named) >= NAMED[name]
 
 
-def test_no_run_of_one_process_is_settled() -> None:
-    nulls = [pair for name in plants.SETS for pair in plants.pairs(name).values() if pair.kind == "null"]
-    assert len(nulls) > 30
+@some_and_all
+def test_no_run_of_one_process_is_settled(names: tuple[str, ...]) -> None:
+    nulls = [pair for name in names for pair in plants.pairs(name).values() if pair.kind == "null"]
+    assert len(nulls) >= 6 * len(names)
     headlines = [plants.headline(pair.compared(), ("A", "B")) for pair in nulls]
     assert {headline.settled for headline in headlines} == {None}
     assert not [headline.text for headline in headlines if "slower than" in headline.text]
+
+
+@some_and_all
+def test_pages_are_current(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made of a pair of another set is taken from the page."""
+    measure = written._measured
+
+    def measured(name: str, framework: str, pair: str) -> Iterator[str]:
+        if " " in pair or pair.partition("/")[0] in names:
+            return measure(name, framework, pair)
+        paragraphs = (written.FOLDER / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
+        (first,) = [n for n, text in enumerate(paragraphs) if text.startswith(f"**{written.FRAMEWORKS[framework]}**")]
+        return iter(paragraphs[first : first + 2])
+
+    monkeypatch.setattr(written, "_measured", measured)
+    made = written.pages()
+    assert {file.name for file in written.FOLDER.iterdir()} == set(made), "make annotations"
+    for name, text in made.items():
+        assert (written.FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: make annotations"

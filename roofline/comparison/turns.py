@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from statistics import fmean
 
 from roofline.analysis.bootstrap import FEWEST, Interval
 from roofline.core import statistics
@@ -88,7 +88,8 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
 def _judged(turns: Sequence[tuple[int, tuple[float, float]]], a: Turns, b: Turns, busy: tuple[bool, bool]) -> Paired:
     """Judge the times of both steps [s], by the number of their turn."""
     logs = [math.log(one / other) for _, (one, other) in turns]
-    middle, spread, number = fmean(logs), stdev(logs), len(logs)
+    middle, number = fmean(logs), len(logs)
+    spread = math.dist(logs, [middle] * number) / math.sqrt(number - 1)  # in floats: stdev() adds fractions
     means = [math.exp(fmean(map(math.log, times))) for times in zip(*(times for _, times in turns), strict=True)]
     waited = [fmean(one.waited[turn] or 0.0 for turn, _ in turns) for one in (a, b)]
     size, half = math.sqrt(means[0] * means[1]), _half(spread, number)

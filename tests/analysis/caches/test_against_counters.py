@@ -134,12 +134,14 @@ def test_pointwise_ops_of_a_step_are_memory_bound(name: str, counted: float) -> 
     assert 0.70 <= pointwise.attained_high <= 1.03
 
 
-def test_few_ops_are_faster_than_their_traffic() -> None:
-    """By the lower end at most 1 in 50 ops of each step that was kept, and 1 in 1000 of all."""
+@pytest.mark.parametrize("nth", [6, pytest.param(1, marks=pytest.mark.thorough)])
+def test_few_ops_are_faster_than_their_traffic(nth: int) -> None:
+    """By the lower end at most 1 in 50 ops of each step that was kept, and 1 in 1000 of all; some in `make test`."""
     files = [path for folder in ("docs/measured", "profiles") for path in sorted((ROOT / folder).rglob("*.json"))]
-    steps = [analyze(load(file)) for file in files if b'"schema":1,"model"' in file.read_bytes()[:40]]
+    kept = [file for file in files if b'"schema":1,"model"' in file.read_bytes()[:40]]
+    steps = [analyze(load(file)) for file in kept[::nth]]
     faster = [int((step.table.above & (step.table.memory == step.table.floor)).sum()) for step in steps]
     ops = [len(step.profile.ops) for step in steps]
-    assert sum(ops) > 20_000
+    assert sum(ops) > 20_000 / nth
     assert all(50 * number <= max(count, 50) for number, count in zip(faster, ops, strict=True))
     assert 1000 * sum(faster) <= sum(ops)

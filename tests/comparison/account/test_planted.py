@@ -1,4 +1,4 @@
-"""Causes planted on purpose (`make plants`): what accounts of the saved pairs show, and the pages that are made of them.
+"""Causes planted on purpose (`make plants`): what accounts of the saved pairs show, and the pages of what has a name.
 
 See docs/plants.md.
 """

@@ -121,6 +121,16 @@ def test_a_label_lies_along_a_slope_and_on_neither_line_nor_marker() -> None:
     assert board.along("DRAM 10 GB/s", (0.0, 0.0), (0.2, 0.2)) is None
 
 
+@pytest.mark.parametrize("is_text", [False, True])
+def test_a_line_to_a_marker_crosses_other_markers_and_no_text(is_text: bool) -> None:
+    """There is room at the right alone, behind a box that begins 0.07 in from the middle of the marker."""
+    board = _labels.Board((0.9, 0.9, 2.0, 1.1))
+    board.box(1.07, 0.95, 1.19, 1.05)
+    board.texts += board.rectangles if is_text else []
+    place = board.beside("1", (1.0, 1.0), 0.05)
+    assert place is None if is_text else place is not None and place.at[0] > 1.19
+
+
 def test_turned_rectangles_are_apart_or_not() -> None:
     square = _labels.rectangle((0, 0), 1, 1, 0.0)
     # One that stands on its corner at x = 1.3: its left corner is 0.7 / sqrt(2) = 0.495 to the left of that.

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import handmade
@@ -619,10 +620,26 @@ def test_ops_without_times_are_ticks_at_their_intensity() -> None:
     assert said("There is no roofline: no op is known to do any FLOP.", page(handmade.profile(), nothing))
 
 
-@pytest.mark.parametrize("hostile", [*handmade.HOSTILE, "</script><script>alert(1)</script>", "x" * 10_000])
+#: Names that mean nothing in HTML: `make test` has them where text is escaped (test_html.py).
+HARMLESS = {name for name in handmade.HOSTILE if name.isprintable() and not set(name) & set('<"')}
+
+
+@cache
+def plain_tags() -> frozenset[str]:
+    return frozenset(page(handmade.profile()).tags)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *(pytest.param(name, marks=pytest.mark.thorough if name in HARMLESS else ()) for name in handmade.HOSTILE),
+        "</script><script>alert(1)</script>",
+        "x" * 10_000,
+    ],
+)
 def test_hostile_names_stay_text(hostile: str) -> None:
-    plain, found = page(handmade.profile()), page(handmade.hostile(hostile))
-    assert set(found.tags) <= {*plain.tags, "small"}
+    found = page(handmade.hostile(hostile))
+    assert set(found.tags) <= {*plain_tags(), "small"}
     assert found.tags.count("script") == 3
     assert found.text.replace("\n", " ").isprintable()
     assert all(len(text) <= 1000 + 20 for text in strings(json.loads(found.data)))

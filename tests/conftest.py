@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -52,6 +53,18 @@ def _former_files_are_not_searched() -> None:
     """Keep what other files left out of the collections that measurements begin with: they took seconds each."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_traces_of_compiling() -> None:
+    """Have PyTorch write no structured trace of what it compiles: it does where its log of them has a handler.
+
+    pytest gives each log one that does not pass its records on. That made every twentieth second of a compiled test.
+    """
+    if "torch._logging._internal" in sys.modules:
+        traces = logging.getLogger("torch.__trace")
+        traces.propagate = True
+        traces.handlers.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

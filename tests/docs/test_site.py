@@ -22,11 +22,13 @@ pytest.importorskip("material")
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parents[2]
+#: `python -m mkdocs` that looks for no garbage, which takes it a quarter of its time.
+MKDOCS = "import gc; gc.disable(); from mkdocs.__main__ import cli; cli()"
 
 
 def build(configuration: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(configuration), "-d", str(folder)],
+        [sys.executable, "-c", MKDOCS, "build", "--strict", "-f", str(configuration), "-d", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,

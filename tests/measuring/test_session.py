@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,9 +22,9 @@ from roofline.core.step import Workload
 from roofline.devices import calibration, contention
 from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring import ceilings, session
-from roofline.recording.prepared import PreparedProcesses
 from roofline.recording.request import Request
 
+OF_CLI = Path(__file__).resolve().parents[1] / "cli" / "conftest.py"
 #: A factory of each kind that cannot be measured, and one that can: its step leaves a file behind.
 STEPS = """
 from pathlib import Path
@@ -60,11 +61,16 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
     return request
 
 
-@pytest.fixture(scope="module")
-def prepared() -> Iterator[PreparedProcesses]:
-    """Processes that have imported torch: a fork of one measures as a fresh process does."""
-    with PreparedProcesses() as processes:
-        yield processes
+@pytest.fixture
+def here() -> Iterator[None]:
+    """Measuring processes run in this one, which has imported torch."""
+    spec = importlib.util.spec_from_file_location("conftest_of_cli", OF_CLI)
+    assert spec
+    assert spec.loader
+    of_cli = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(of_cli)
+    with of_cli.children_here():
+        yield
 
 
 @pytest.mark.slow
@@ -78,22 +84,18 @@ def prepared() -> Iterator[PreparedProcesses]:
     ],
 )
 def test_a_step_that_cannot_be_run_costs_no_calibration(
-    ask: Callable[..., Request],
-    prepared: PreparedProcesses,
-    function: str,
-    sentence: str,
-    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[..., Request], here: None, function: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
     monkeypatch.setattr(calibration, "_measure", lambda *what: started.append(what))
     with pytest.raises(RooflineError, match=sentence):
-        session.measure(ask(function), command="x", say=lambda text: None, prepared=prepared)
+        session.measure(ask(function), command="x", say=lambda text: None)
     assert started == []
 
 
 @pytest.mark.slow
 def test_the_step_has_run_when_its_ceilings_are_measured(
-    ask: Callable[..., Request], prepared: PreparedProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Callable[..., Request], here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     had_run, recordings, record = [], [], session.record_whole
 
@@ -103,7 +105,7 @@ def test_the_step_has_run_when_its_ceilings_are_measured(
 
     def record_once(request: Request, backend: object, *_: object) -> object:
         if not recordings:
-            recordings.append(record(request, backend, {}, prepared=prepared))
+            recordings.append(record(request, backend, {}))
         return recordings[0]
 
     monkeypatch.setattr(calibration, "_measure", measure)

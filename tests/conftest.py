@@ -41,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection() -> Iterator[object]:
     """Frameworks are millions of objects that stay: the collector need not look at them again and again.
 
-    Tests make few cycles: looked for every 700 objects, as usual, they are a tenth of the time of tests that only compute.
+    Tests make few cycles. Looked for every 700 objects, as usual, they are a tenth of the time of those that only
+    compute.
     """
     gc.disable()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 pytest.importorskip("torch")
 
 from devices.calibrated import roomy
+from of_cli import conftest
 
 from roofline import devices
 from roofline.core.device import Ceiling
@@ -24,7 +24,6 @@ from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring import ceilings, session
 from roofline.recording.request import Request
 
-OF_CLI = Path(__file__).resolve().parents[1] / "cli" / "conftest.py"
 #: A factory of each kind that cannot be measured, and one that can: its step leaves a file behind.
 STEPS = """
 from pathlib import Path
@@ -64,12 +63,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
 @pytest.fixture
 def here() -> Iterator[None]:
     """Measuring processes run in this one, which has imported torch."""
-    spec = importlib.util.spec_from_file_location("conftest_of_cli", OF_CLI)
-    assert spec
-    assert spec.loader
-    of_cli = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(of_cli)
-    with of_cli.children_here():
+    with conftest.children_here():
         yield
 
 

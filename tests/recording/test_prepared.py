@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from msgspec.structs import replace
+from of_cli import conftest
 
 from roofline.core.step import Workload
 from roofline.errors import MeasurementError
@@ -100,11 +102,14 @@ def differing(a: Recording, b: Recording) -> set[str]:
 
 @linux
 @pytest.mark.slow
-def test_a_fork_counts_what_a_fresh_process_counts(prepared: PreparedProcesses) -> None:
+@pytest.mark.parametrize("other", ["this process", pytest.param("a fresh process", marks=pytest.mark.thorough)])
+def test_a_fork_counts_what_another_process_counts(prepared: PreparedProcesses, other: str) -> None:
     pytest.importorskip("torch")
     workload = Workload(model="mlp", size="tiny", batch=4, mode="train")
     request = Request(backend="torch", workload=workload, threads=1, count_only=True, quiet=True)
-    fork, fresh = record(request, prepared), record(request, None)
+    fork = record(request, prepared)
+    with conftest.children_here() if other == "this process" else nullcontext():
+        fresh = record(request, None)
     # The first step's time, how busy the machine was, and which arrays shared an address, as fresh processes differ.
     assert differing(fork, fresh) <= {"wall", "conditions", "addresses", "storages", "ops"}
     assert len(fork.ops) > 5

@@ -22,15 +22,17 @@ from target import Target  # noqa: E402
 
 #: Changes of each seed. Each changes what the last accepted one left.
 _CHANGES = 10
+#: What shows a profile most often, and what looks at profiles that no framework would write.
+_RENDERERS = ("show-text", "show-csv", "check", "random-profile")
 
 
 def main(names: list[str], changes: int = _CHANGES) -> None:
-    """Try the targets of these names, or all readers."""
+    """Try the targets of these names, or all readers and the usual renderers."""
     targets.hide_frameworks()
     finds = 0
     with tempfile.TemporaryDirectory() as scratch:
         os.environ |= {"ROOFLINE_FUZZ_SCRATCH": scratch, "ROOFLINE_CACHE": scratch, "HOME": scratch}
-        for name in names or targets.READERS:
+        for name in names or (*targets.READERS, *_RENDERERS):
             target = targets.load(name)
             for accepted in target.seeds():
                 data = accepted

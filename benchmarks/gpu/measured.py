@@ -6,6 +6,7 @@ python benchmarks/gpu/measured.py        write it anew from profiles/h100
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,14 @@ def table(folder: Path) -> str:
     counted = json.loads(COUNTED.read_text(encoding="utf-8"))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * (len(COLUMNS) - 2) + "---|"]
     for name, file in profiles(folder).items():
-        lines.append(f"| {name} | " + " | ".join(line(name, analyze(load(file)), counted)) + " |")
+        lines.append(f"| {name} | " + " | ".join(line(name, analysed(file), counted)) + " |")
     return "\n".join(lines)
+
+
+@cache
+def analysed(file: Path) -> Analysis:
+    """Analyse a profile once."""
+    return analyze(load(file))
 
 
 def line(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:

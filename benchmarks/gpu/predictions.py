@@ -19,6 +19,7 @@ import sys
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ class Prediction:
         return "compute" if self.compute >= self.memory else "memory"
 
 
+@cache
 def rows() -> dict[str, Workload]:
     """All profiles of the plan by the names of their rows, but for those of presets, whose work is known by shape."""
     return {

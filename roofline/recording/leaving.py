@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 #: [s] for exit handlers, and for killed processes to end. By choice; the parent waits longer where it ends this one.
-_PATIENCE = 2.0
+_HANDLERS = _KILLED = 2.0
 #: PR_SET_CHILD_SUBREAPER of Linux's prctl.
 _SET_CHILD_SUBREAPER = 36
 
@@ -34,7 +34,7 @@ def end_descendants(spared: int | None = None) -> None:
     """
     import psutil
 
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _KILLED
     while time.monotonic() < end:
         processes = [child for child in psutil.Process().children(recursive=True) if child.pid != spared]
         if not processes:
@@ -89,7 +89,7 @@ def _release_shared_memory() -> None:
 
 
 def _leave_late(status: int) -> None:
-    time.sleep(_PATIENCE)  # a handler that waits for a process or a thread
+    time.sleep(_HANDLERS)  # a handler that waits for a process or a thread
     _leave_now(status)
 
 

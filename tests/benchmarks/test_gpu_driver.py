@@ -128,7 +128,7 @@ def test_what_failed_is_kept_with_its_log_and_repeated_only_when_asked(tmp_path:
     items = [
         shell("code", "echo why >&2; exit 3"),
         shell("absent", "true", outputs=("result.json",)),
-        shell("long", "sleep 60", limit=0.3),
+        shell("long", "sleep 60", limit=0.1),
         shell("after", "true", needs=("code",)),
     ]
     assert piece.run("toy", items, here(tmp_path)) == 1  # the one that waits for one that failed
@@ -151,8 +151,8 @@ def test_what_failed_is_kept_with_its_log_and_repeated_only_when_asked(tmp_path:
 
 
 def test_what_no_time_is_left_for_is_left_and_no_failure(tmp_path: Path) -> None:
-    items = [shell("cut", "sleep 60"), shell("never", "true", seconds=1000)]
-    assert piece.run("toy", items, here(tmp_path, seconds=1.5)) == 2
+    items = [shell("cut", "sleep 60", seconds=0), shell("never", "true", seconds=1000)]
+    assert piece.run("toy", items, here(tmp_path, seconds=0.5)) == 2
     assert entries(tmp_path) == {"cut": "begun"}
 
 

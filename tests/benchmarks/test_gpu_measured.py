@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 
 import pytest
 from measured import PAGE, page, profiles
+from measured import analysed as analysed_file
 from predictions import COUNTED
 from report import least_time
 
-from roofline.analysis.analysis import Analysis, analyze
-from roofline.core.schema import load
+from roofline.analysis.analysis import Analysis
 
 ROWS = sorted(profiles())
 
 
-@cache
 def analysed(row: str) -> Analysis:
-    return analyze(load(profiles()[row]))
+    return analysed_file(profiles()[row])
 
 
 def test_the_page_is_what_the_profiles_say() -> None:

@@ -19,10 +19,16 @@ def mutants() -> Any:
         return mutants
 
 
-def test_a_seed_draws_the_same_mutants_and_they_differ_from_the_source(mutants: Any) -> None:
+def test_a_seed_draws_the_same_mutants_and_they_differ_from_the_source(
+    mutants: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two rooms, and a file: of all it takes seconds to read them."""
+    assert [room for room in mutants.ROOMS if not (mutants.ROOT / "roofline" / room).exists()] == []
+    monkeypatch.setattr(mutants, "ROOMS", ("core", "regression", "devices/cpu.py"))
     drawn = mutants.draw(40, seed=1)
     assert drawn[:20] == mutants.draw(20, seed=1)
     assert drawn != mutants.draw(40, seed=2)
+    assert {mutant.file.split("/")[1] for mutant in mutants.draw(10_000, seed=1)} == {"core", "regression", "devices"}
     for mutant in drawn:
         source = mutant.source()
         compile(source, mutant.file, "exec")

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -22,6 +23,15 @@ class Cycle:
 
     def __init__(self, lists: int) -> None:
         self.itself, self.lists = self, [[0] for _ in range(lists)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_often_as_usual() -> Iterator[None]:
+    """The thresholds of a Python that nobody has changed, which those of tests are not."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*thresholds)
 
 
 def test_nothing_is_collected_but_between_steps() -> None:

@@ -27,9 +27,12 @@ print("not flushed")
 leaving.leave({status})
 """
 
+#: A handler that waits for ever, and how long it is waited for [s].
+WAITS = "atexit.register(time.sleep, 600); leaving._HANDLERS = 0.1"
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
-@pytest.mark.parametrize(("handler", "status"), [("", 0), ("atexit.register(time.sleep, 600)", 3)])
+@pytest.mark.parametrize(("handler", "status"), [("", 0), (WAITS, 3)])
 def test_nothing_of_a_step_stays_behind(handler: str, status: int) -> None:
     script = LEAVES.format(handler=handler, status=status)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)

@@ -9,7 +9,7 @@ import threading
 from roofline.recording.overdue import Overdue, where
 
 #: [s] By choice: short for a test, and long enough for a thread to be scheduled.
-PATIENCE = 0.05
+PATIENCE = 0.02
 
 
 def waits(event: threading.Event) -> None:
@@ -30,7 +30,7 @@ def test_a_step_that_does_not_return_is_named() -> None:
         threading.Event().wait(3 * PATIENCE)
     (sentence,) = said
     line = waits.__code__.co_firstlineno + 1
-    assert sentence.startswith("The step has not returned for 0.05 s: it is at ")
+    assert sentence.startswith("The step has not returned for 0.02 s: it is at ")
     assert f"test_overdue.py:{line} (waits) > threading.py:" in sentence
 
 

@@ -67,6 +67,7 @@ def test_what_was_compiled_before_is_not() -> None:
     assert not {"run_start_callbacks", "run_end_callbacks"} & vars(handler).keys(), "as it was before"
 
 
+@pytest.mark.thorough  # which the steps of above stand for
 def test_reported_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shapes of one change from step to step until PyTorch gives up; another breaks its graph, once for all.
 

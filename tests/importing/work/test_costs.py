@@ -689,10 +689,10 @@ def test_ops_of_equal_times_are_looked_at_once_each(make_kineto, monkeypatch):
 
 def test_calls_lie_in_each_other_deeper_than_python_calls_functions(make_kineto):
     """On a CPU an op of unknown cost is asked for the work of those inside it."""
-    made = make_kineto.Trace()
-    for _ in range(2 * sys.getrecursionlimit()):
+    made, deep = make_kineto.Trace(), sys.getrecursionlimit() + 1
+    for _ in range(deep):
         made.op("aten::fold", 0, 30, X)
     read = Read(made, import_costs.Costs(torch=False))
-    assert len(read.nodes) == 2 * sys.getrecursionlimit()
+    assert len(read.nodes) == deep
     assert read.names() == ("aten::fold",)
     assert set(read.counted().unknown) == {"aten::fold"}

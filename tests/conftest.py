@@ -18,6 +18,9 @@ HERE = Path(__file__).resolve().parent
 RECORDED = Path(os.environ.get("ROOFLINE_TRACES", HERE.parents[1] / "shared" / "traces"))
 sys.path.append(str(HERE))  # `import handmade`
 
+# Else Python prints what nobody handles, among what is printed by a command that runs in this process.
+logging.getLogger().addHandler(logging.NullHandler())
+
 import parallel
 from parallel import pytest_ignore_collect, pytest_xdist_make_scheduler  # noqa: F401 - hooks
 
@@ -58,18 +61,6 @@ def _former_files_are_not_searched() -> None:
     """Keep what other files left out of the collections that measurements begin with: they took seconds each."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_traces_of_compiling() -> None:
-    """Have PyTorch write no structured trace of what it compiles: it does where its log of them has a handler.
-
-    pytest gives each log one that does not pass its records on. That made every twentieth second of a compiled test.
-    """
-    if "torch._logging._internal" in sys.modules:
-        traces = logging.getLogger("torch.__trace")
-        traces.propagate = True
-        traces.handlers.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

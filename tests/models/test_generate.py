@@ -60,6 +60,9 @@ def test_both_generate_the_same_tokens(model: str) -> None:
         for parameter in theirs.model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
     weights_jax.set_weights(ours, {name: value.numpy() for name, value in theirs.model.state_dict().items()})
+    # By the older of XLA's ways to join instructions: as right, in half the time.
+    lowered = ours.model.function.lower(*ours.model.arguments())
+    ours.model.function = lowered.compile({"xla_cpu_use_fusion_emitters": False})
     prompt = np.asarray(ours.model.inputs["input_ids"])
     inputs = {"input_ids": torch.tensor(prompt.astype(np.int64)), "attention_mask": torch.ones((BATCH, SEQ)).long()}
     expected = theirs.model.generate(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
+import compiling
 import jax.numpy as jnp
 
 from roofline.core.cost import BY_INDEX
@@ -56,7 +57,7 @@ def before_xla(lowered_function: Any) -> list[tuple[int, str, bytes]]:
 def ran(function: Any, *args: Any, before: bool = True) -> Counted:
     """What a function does, which is compiled at once, or runs several programs if it is none of JAX's."""
     asked = lowered(function, *args)
-    run = asked.compile() if hasattr(function, "lower") else function
+    run = asked.compile(compiling.OPTIONS) if hasattr(function, "lower") else function
     return count.count([traced(lambda: run(*args))], STEP, before_xla(asked) if before else ())[0]
 
 

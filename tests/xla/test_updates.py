@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
+import compiling
 import jax.numpy as jnp
 
 from roofline.xla.hlo import module as hlo
@@ -28,7 +29,7 @@ def loss(parameters: Any, x: Any) -> Any:
 
 
 def module_of(function: Any, *arguments: Any) -> hlo.Module:
-    (compiled,) = jax.jit(function).lower(*arguments).compile().runtime_executable().hlo_modules()
+    (compiled,) = jax.jit(function).lower(*arguments).compile(compiling.OPTIONS).runtime_executable().hlo_modules()
     return hlo.read(compiled.as_serialized_hlo_module_proto())
 
 

@@ -327,7 +327,7 @@ def test_a_step_follows_from_its_workload_and_leaves_the_users_random_numbers_al
         assert drawn_after(build("bert", mode="train").run) == drawn_after(lambda: None)
     finally:
         context.set_global_seed(None)
-    np.testing.assert_array_equal(build("bert").run(), ran("bert", "infer").result)
+    np.testing.assert_array_equal(build("mlp").run(), ran("mlp", "infer").result)
     assert build("bert", mode="train").run() == ran("bert", "train").result
 
 

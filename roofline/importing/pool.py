@@ -124,11 +124,13 @@ class _Shared:
 def _read_with_others(files: Sequence[Path], request: Request, importer: Importer, others: int) -> Iterator[Outcome]:
     """Yield what comes of each trace, in order; read here whenever the next one is not there yet."""
     shared = _Shared(files)
-    children = [_start() for _ in range(others)]
-    threads = [threading.Thread(target=_serve, args=(child, request, shared), daemon=True) for child in children]
+    children: list[subprocess.Popen[bytes]] = []
+    threads: list[threading.Thread] = []
     try:
-        for thread in threads:
-            thread.start()
+        for _ in range(others):
+            children.append(_start())
+            threads.append(threading.Thread(target=_serve, args=(children[-1], request, shared), daemon=True))
+            threads[-1].start()
         for number in range(len(files)):
             while shared.lacks(number) and (following := shared.take()) is not None:
                 shared.put(following, importer.read(files[following]))
@@ -138,9 +140,12 @@ def _read_with_others(files: Sequence[Path], request: Request, importer: Importe
             child.communicate()  # one after another: each adds to the cache of costs what the one before wrote
     finally:
         shared.lose(None)
-        for child, thread in zip(children, threads, strict=True):
+        for child in children:
             child.kill()
-            thread.join()
+        for thread in threads:
+            if thread.ident is not None:  # else Ctrl-C came while it was started, and it finds nothing to do
+                thread.join()
+        for child in children:
             with suppress(OSError), child:  # closes the pipes, of which one may be broken
                 pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_a_process_that_ends_is_an_error_and_nothing_waits_for_it(
     """It answers nothing to whatever it is given; the others finish what they have."""
     monkeypatch.setattr(pool, "_COMMAND", ("-c", "input(); input()"))
     with pytest.raises(MeasurementError, match="--workers 1"):
+        importing.read(files, workers=2)
+
+
+def test_ctrl_c_while_a_thread_is_started_is_no_defect(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a thread cannot be waited for: threading raises a RuntimeError, which would take Ctrl-C's place."""
+
+    def interrupted(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         importing.read(files, workers=2)
 
 

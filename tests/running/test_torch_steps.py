@@ -27,18 +27,22 @@ def test_an_update_ends_a_step() -> None:
     assert asides(ended) == {}
 
 
-def test_updates_of_two_networks_differ_by_what_they_update() -> None:
-    """An optimizer may have the address of an earlier one: 3 x 2 + 2 numbers, then 5 x 2 + 2."""
+def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address_of_one_that_is_gone() -> None:
+    """3 x 2 + 2 numbers, then 5 x 2 + 2, then as many as first, made anew; two that live are two."""
     seen: list[object] = []
 
     class Sees:
-        def ended(self, source: object, label: str, detail: object) -> None:
-            seen.append(detail)
+        def ended(self, source: object, label: str) -> None:
+            seen.append(source)
 
     updates = torch_optimizer._Updates(Sees())  # type: ignore[arg-type]
-    for inputs in (3, 5):
+    for inputs in (3, 5, 3):
         updates.ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
-    assert seen == [8, 12]
+    optimizers = [torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), lr=0.1) for _ in range(2)]
+    for optimizer in (*optimizers, *optimizers):
+        updates.ended(optimizer)
+    small, large, other = (("SGD", 8), 0), (("SGD", 12), 0), (("SGD", 8), 1)
+    assert seen == [small, large, small, small, other, small, other]
 
 
 def test_accumulated_batches_are_one_step() -> None:

@@ -12,6 +12,7 @@ from functools import cache, partial, wraps
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
+from roofline.running.boundaries._identity import Identities
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
@@ -50,6 +51,8 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
     import torch
     from torch.nn import Module
 
+    identities = Identities()
+
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
             return original(self, *args, **kwargs)
@@ -58,7 +61,8 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             # The module that torch.compile puts around another one has that one's name.
             name = type(self._modules.get("_orig_mod", self)).__name__
             # One that holds nothing, as a loss, may be made anew for each call.
-            source = id(self) if self._parameters or self._modules or self._buffers else name
+            has_state = self._parameters or self._modules or self._buffers
+            source = identities.of(self, partial(_kind, name, self)) if has_state else name
             watcher.ended(source, _label(name, self.training, with_gradients), model=self, detail=detail)
         else:
             watcher.ended(id(self), _label(self.name, True, with_gradients), detail=detail)
@@ -92,6 +96,14 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
 
     watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
     return call
+
+
+def _kind(name: str, module: Any) -> tuple[str, int | None]:
+    """Tell a module by its class and by how many numbers its parameters have."""
+    try:
+        return name, sum(parameter.numel() for parameter in module.parameters())
+    except Exception:  # of a class of the program's, or of parameters without a shape yet
+        return name, None
 
 
 @cache

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from roofline.running.boundaries._compiled import leave_uncompiled
+from roofline.running.boundaries._identity import Identities
 from roofline.running.boundary import Boundary, Watcher
 
 #: What a step contains whose update a GradScaler leaves out.
@@ -24,23 +24,21 @@ class _Updates(threading.local):
     """Report updates of a thread, the outermost of each: one inside is that of a base class, or of a wrapped one."""
 
     def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self._sizes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._watcher, self._identities = watcher, Identities()
         self.count, self.running = 0, False
 
     def ended(self, optimizer: Any) -> None:
         """Report that an update has ended, or was left out."""
-        self._watcher.ended(id(optimizer), type(optimizer).__name__, detail=self._size(optimizer))
+        name = type(optimizer).__name__
+        self._watcher.ended(self._identities.of(optimizer, partial(_kind, name, optimizer)), name)
 
-    def _size(self, optimizer: Any) -> int | None:
-        """Count the numbers that it updates: another network's may have its address, once it is gone."""
-        try:
-            if optimizer not in self._sizes:
-                groups = optimizer.param_groups
-                self._sizes[optimizer] = sum(weight.numel() for group in groups for weight in group["params"])
-            return self._sizes[optimizer]
-        except Exception:  # of a class of the program's, in the middle of its update
-            return None
+
+def _kind(name: str, optimizer: Any) -> tuple[str, int | None]:
+    """Tell an optimizer by its class and by how many numbers it updates."""
+    try:
+        return name, sum(weight.numel() for group in optimizer.param_groups for weight in group["params"])
+    except Exception:  # of a class of the program's, in the middle of its update
+        return name, None
 
 
 def watch(watcher: Watcher) -> None:

@@ -1,0 +1,50 @@
+"""Number the objects of a program that calls are told apart by: once one is gone, another one may have its address."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+
+class Identities:
+    """Give each living object a number of its own. One like one that is gone has that one's: a loop made it anew."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], tuple[Hashable, int]]] = {}
+        #: Kind -> numbers of those that are gone, and how many there were at once.
+        self._free: defaultdict[Hashable, list[int]] = defaultdict(list)
+        self._most: defaultdict[Hashable, int] = defaultdict(int)
+        self._lock = threading.Lock()
+
+    def of(self, thing: Any, kind_of: Callable[[], Hashable]) -> Hashable:
+        """Return what tells an object from all others that live. kind_of: asks what those share that may stand for it.
+
+        It is asked once for each object, whose own methods are not called. One without weak references has its address.
+        """
+        known = self._known.get(id(thing))
+        if known is not None and known[0]() is thing:
+            return known[1]
+        kind = kind_of()
+        try:
+            reference = weakref.ref(thing, partial(self._gone, id(thing)))
+        except TypeError:
+            return id(thing)
+        with self._lock:
+            free = self._free[kind]
+            if not free:
+                free.append(self._most[kind])
+                self._most[kind] += 1
+            free.sort(reverse=True)
+            identity = kind, free.pop()
+        self._known[id(thing)] = reference, identity
+        return identity
+
+    def _gone(self, address: int, reference: weakref.ref[Any]) -> None:
+        known = self._known.get(address)
+        if known is not None and known[0] is reference:
+            kind, number = self._known.pop(address)[1]
+            self._free[kind].append(number)

@@ -419,8 +419,9 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 def _next(paths: list[Path], ranking: Ranking, allow: bool) -> None:
     from roofline.content.comparison.comparing import can_repeat
 
+    # Standard input cannot be read again, and nobody copies a hundred names.
     if STDIN in paths or len(paths) > _RUNS:
-        return  # standard input cannot be read again
+        return
     files = " ".join(map(quoted, paths))
     where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie
     if len(paths) == 2 and can_repeat(ranking.pairs[0]):

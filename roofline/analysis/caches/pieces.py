@@ -76,7 +76,7 @@ def _in_order(accesses: Accesses, cuts: Array, first: Ints, last: Ints, shared: 
     access = np.repeat(np.arange(len(count)), count)
     piece = np.arange(len(access)) - np.repeat(np.cumsum(count) - last, count)
     length = np.maximum(cuts[last] - cuts[first], 1.0)
-    op = np.repeat(np.arange(len(accesses.reads)), accesses.reads + accesses.writes)
+    op = accesses.op
     share = (cuts[piece] - cuts[first][access]) / length[access]  # below 1
     order = np.argsort(2.0 * op[access] + accesses.written[access] + share, kind="stable")
     access, piece = access[order], piece[order]
@@ -95,7 +95,7 @@ def _recorded(accesses: Accesses, buffer: Ints, count: int, addresses: Sequence[
 
 def _offsets(accesses: Accesses, buffer: Ints) -> Array:
     """Return the bytes that an op touched of the same buffer in the same direction before each access."""
-    op = np.repeat(np.arange(len(accesses.reads)), accesses.reads + accesses.writes)
+    op = accesses.op
     groups = ranks((2 * op + accesses.written) * (int(buffer.max(initial=0)) + 1) + buffer)
     offset = np.zeros(len(buffer))
     order = np.argsort(groups, kind="stable")

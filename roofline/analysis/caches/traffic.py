@@ -102,8 +102,7 @@ def _results_located(profile: Profile) -> NDArray[np.bool_]:
     located = np.asarray([*(address is not None for address in profile.addresses), False], bool)
     inside = (touched.buffer >= 0) & (touched.buffer < len(profile.addresses))
     lost = touched.written & ~located[np.where(inside, touched.buffer, -1)]
-    op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
-    return settled(np.bincount(op, lost, len(touched.reads)) == 0)
+    return settled(np.bincount(touched.op, lost, len(touched.reads)) == 0)
 
 
 def _never_held(reads: tuple[float, ...], cache: float) -> float:

@@ -82,8 +82,7 @@ class _Recorder:
 
     def __init__(self, path: Path, model: Any, compiled: bool, living: Living | None) -> None:
         """path: of a file that the observer writes. model: of the step; None: not known. living: None without data."""
-        self._path, self._with_data = path, living is not None
-        with_data = self._with_data
+        self._path, self._with_data = path, (with_data := living is not None)
         self._stored = {} if living is None else sparse.among(living.tensors)
         self._sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
         compressed = any(held.layout in sparse.COMPRESSED for held in self._stored.values())

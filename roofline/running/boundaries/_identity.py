@@ -23,7 +23,8 @@ class Identities:
     def of(self, thing: Any, kind_of: Callable[[], Hashable]) -> Hashable:
         """Return what tells an object from all others that live. kind_of: asks what those share that may stand for it.
 
-        It is asked once for each object, whose own methods are not called. One without weak references has its address.
+        It is asked once for each object: only there may methods of the object be called, which must not raise. One
+        without weak references has its address.
         """
         known = self._known.get(id(thing))
         if known is not None and known[0]() is thing:

@@ -36,10 +36,16 @@ class Watcher(Protocol):
         """Report that something of this boundary's kind has ended: a call, an update, a mark.
 
         To be called when the call has returned, outside of what the library itself still does: the measurement starts
-        and stops here, on the program's stack. source: tells things of this kind apart (the `id` of an optimizer, of a
-        module). label: names it for people ("Adam", "Net without gradients"). results: of the step, to be awaited where
-        steps are asynchronous. model: what is called. detail: what differs between unlike calls (shapes of arguments).
-        sizes: of the step, where they are known: fields of `Step` such as batch, seq and new_tokens.
+        and stops here, on the program's stack. source: tells things of this kind apart, see `source`. label: names it
+        for people ("Adam", "Net without gradients"). results: of the step, to be awaited where steps are asynchronous.
+        model: what is called. detail: what differs between unlike calls (shapes of arguments). sizes: of the step,
+        where they are known: fields of `Step` such as batch, seq and new_tokens.
+        """
+
+    def source(self, thing: Any, kind_of: Callable[[], Hashable]) -> Hashable:
+        """Return what tells an object of the program apart, also when it is gone and another one has its address.
+
+        kind_of: asks what objects share of which one may stand for another that is gone, as a loop makes it anew.
         """
 
     def met(self, label: str) -> None:

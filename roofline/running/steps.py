@@ -13,6 +13,7 @@ from typing import Any
 
 from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
+from roofline.running.identities import Identities
 from roofline.running.imports import AfterImport
 from roofline.running.kinds import Call, StepKinds
 from roofline.running.measurement import Measurement
@@ -373,7 +374,7 @@ class StepWatcher:
     """See `boundary.Watcher`."""
 
     def __init__(self, steps: Steps, rank: int) -> None:
-        self._steps, self._rank = steps, rank
+        self._steps, self._rank, self.source = steps, rank, Identities().of
         self._removers: list[Callable[[], None]] = []
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -22,10 +23,11 @@ from roofline.running.steps import Steps, StepWatcher
 class _Watcher(StepWatcher):
     """Keep what a boundary reports: (name of its file, label, results), and of a profiler (name of its file, which).
 
-    details: what differs between unlike calls, of the last one of each name.
+    details: what differs between unlike calls, of the last one of each name. sources: what tells callers apart, of all.
     """
 
     details: ClassVar[dict[tuple[str, str], object]] = {}
+    sources: ClassVar[list[Any]] = []
 
     def __init__(self, steps: Steps, rank: int, name: str, seen: list[tuple[str, str, tuple[object, ...]]]) -> None:
         super().__init__(steps, rank)
@@ -43,6 +45,7 @@ class _Watcher(StepWatcher):
     ) -> None:
         self._seen.append((self._name, label, results))
         self.details[self._name, label] = detail
+        self.sources.append(source)
 
     def met(self, label: str) -> None:
         self._seen.append((self._name, label, ()))
@@ -143,6 +146,86 @@ def test_a_jitted_function_is_like_itself(seen: list[Any]) -> None:
     lowered.compile()(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4)))
     assert names(seen) == [("jax_call", "compiled function()")]
     assert type(jitted.__reduce__()[1][0]).__name__ == "PjitFunction", "what is pickled needs nothing of ours"
+
+
+def told_apart(calls: list[Callable[[], object]]) -> int:
+    """Make calls twice, each of which reports once, and count what tells them apart; it is the same in both rounds."""
+    rounds = []
+    for _ in range(2):
+        _Watcher.sources.clear()
+        for call in calls:
+            call()
+        assert len(_Watcher.sources) == len(calls)
+        rounds.append(list(_Watcher.sources))
+    assert rounds[0] == rounds[1]
+    return len(set(rounds[0]))
+
+
+class Layer:
+    """A model whose methods are compiled."""
+
+    def apply(self, x: Any) -> Any:
+        return x + 1
+
+    def infer(self, x: Any) -> Any:
+        return x * 2
+
+
+def test_jitted_functions_are_told_apart_by_what_they_are_made_of(seen: list[Any]) -> None:
+    """By the function inside of a transformation, or of a partial one, and by the model whose method it is.
+
+    One that a loop makes anew is the same; a model is, when the one before is gone.
+    """
+    import jax
+
+    def single(x: Any, times: int = 1) -> Any:
+        return (times * x).sum()
+
+    def double(x: Any) -> Any:
+        return (2 * x).sum()
+
+    x = jax.numpy.ones(3)
+    first, second = Layer(), Layer()
+    of_one = [single, jax.grad(single), functools.partial(single, times=3), first.apply, first.infer]
+    of_another = [double, jax.grad(double), functools.partial(double), second.apply, second.infer]
+    jitted = [jax.jit(function) for function in (*of_one, *of_another)]
+    assert told_apart([functools.partial(function, x) for function in jitted]) == 10
+    again = [lambda: jax.jit(lambda y: y + 1)(x), lambda: jax.jit(Layer().apply)(x)]
+    for call in again:
+        assert told_apart([call]) == 1
+
+
+def test_functions_of_tensorflow_are_told_apart_by_what_they_are_made_of(seen: list[Any]) -> None:
+    import tensorflow as tf
+
+    class Compiled(Layer):
+        apply = tf.function(Layer.apply)
+        infer = tf.function(Layer.infer)
+
+    first, second, x = Compiled(), Compiled(), tf.ones(3)
+    concrete = [tf.function(model.apply).get_concrete_function(tf.TensorSpec(3)) for model in (first, second)]
+    functions = [first.apply, first.infer, second.apply, second.infer, *concrete]
+    assert told_apart([functools.partial(function, x) for function in functions]) == 6
+
+
+def test_layers_and_optimizers_of_keras_are_told_apart(seen: list[Any]) -> None:
+    """One made anew is the same once that before is gone, which takes a collection of garbage."""
+    import keras
+
+    _Watcher.sources.clear()
+    for width in (4, 5, 4):
+        keras.layers.Dense(width)(np.ones((2, 3), np.float32))
+        gc.collect()
+    layers = [keras.layers.Dense(4) for _ in range(2)]
+    for layer in layers:
+        layer(np.ones((2, 3), np.float32))
+    narrow, wide = (("Dense", 3 * width + width) for width in (4, 5))
+    assert _Watcher.sources == [(narrow, 0), (wide, 0), (narrow, 0), (narrow, 0), (narrow, 1)]
+    _Watcher.sources.clear()
+    for layer in layers:
+        weights = layer.trainable_variables
+        keras.optimizers.SGD(0.1).apply([keras.ops.ones_like(weight) for weight in weights], weights)
+    assert [source[0][0] for source in _Watcher.sources] == ["SGD", "SGD"]
 
 
 def test_an_annotation_of_jax_ends_a_step_with_what_ran_last(seen: list[Any]) -> None:

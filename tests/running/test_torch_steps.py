@@ -16,6 +16,7 @@ import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
 from roofline.running.boundaries import torch_optimizer
+from roofline.running.identities import Identities
 from roofline.running.measurement import Wanted
 
 SOON = Wanted(first=2, last=47)
@@ -32,6 +33,8 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
     seen: list[object] = []
 
     class Sees:
+        source = staticmethod(Identities().of)
+
         def ended(self, source: object, label: str) -> None:
             seen.append(source)
 

@@ -6,6 +6,7 @@ A function is traced in its first call, and what it calls meanwhile tells what i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
@@ -14,6 +15,8 @@ from roofline.running.boundary import Watcher
 
 #: Containers of arguments that are looked into for shapes: deeper trees are a model's state, and its shapes stay.
 _LARGEST = 16
+#: Functions that one is wrapped around are followed so far: an object may say that it wraps itself.
+_DEEPEST = 32
 
 
 class CompiledFunctions:
@@ -30,12 +33,21 @@ class CompiledFunctions:
             self._train.add(OUTERMOST.running)
 
     def call(
-        self, source: Hashable, label: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        source_of: Callable[[Watcher], Hashable],
+        label: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
-        """Call a function, and report it if it is part of no other. source: tells it apart; label: its name."""
+        """Call a function, and report it if it is part of no other. source_of: tells it apart; label: its name."""
         watcher = self.inferring
         if OUTERMOST.inside or watcher is None or not watcher.wanted:
             return function(*args, **kwargs)
+        try:
+            source = source_of(watcher)
+        except Exception:  # an attribute of an object of the program's that raises
+            source = label
         OUTERMOST.inside, OUTERMOST.running = True, source
         try:
             result = function(*args, **kwargs)
@@ -47,9 +59,27 @@ class CompiledFunctions:
         return result
 
 
-def source_of(function: Any) -> Hashable:
-    """Return what tells a function of Python apart: its code, which it shares with those made by the same lines."""
-    return getattr(function, "__code__", None) or id(function)
+def source_of(function: Any, watcher: Watcher) -> Hashable:
+    """Return what tells a function of Python apart: its code, that of all it is wrapped around, and whose method it is.
+
+    Functions that were made by the same lines share their code, and are one.
+    """
+    parts: list[Hashable] = []
+    while function is not None and len(parts) < _DEEPEST:
+        inner = getattr(function, "__wrapped__", None)
+        inner = getattr(function, "func", None) if inner is None else inner  # of functools.partial
+        owner: Any = getattr(function, "__self__", None)
+        code: Hashable = getattr(function, "__code__", None)
+        if code is None and inner is None:
+            owner = function
+        else:
+            parts.append(type(function) if code is None else code)
+        if type(owner).__name__ == "TfMethodTarget":  # what TensorFlow binds a method to instead of its object
+            owner = owner.target
+        if owner is not None:
+            parts.append(watcher.source(owner, partial(type, owner)))
+        function = inner
+    return tuple(parts)
 
 
 def name_of(function: Any) -> str:

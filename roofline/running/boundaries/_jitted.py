@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import cache, partial
 from types import MethodType
 from typing import Any
 
@@ -18,21 +19,21 @@ LAST: list[weakref.ref[Any]] = []
 class Jitted:
     """Stand for a jitted function: calls of it are seen, and all else is asked of the function itself."""
 
-    __slots__ = ("__weakref__", "_jitted", "_label", "_source", "_traced")
+    __slots__ = ("__weakref__", "_jitted", "_label", "_source_of", "_traced")
 
     def __init__(self, jitted: Any, function: Any, traced: Callable[[], bool]) -> None:
         """Remember the jitted function, and of what it was made. traced: whether a call would only be traced now."""
         set_own = object.__setattr__
         set_own(self, "_jitted", jitted)
         set_own(self, "_label", name_of(function))
-        set_own(self, "_source", source_of(function))
+        set_own(self, "_source_of", cache(partial(source_of, function)))
         set_own(self, "_traced", traced)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and report it where it is the outermost one, and runs."""
         if self._traced():
             return self._jitted(*args, **kwargs)
-        result = FUNCTIONS.call(self._source, self._label, self._jitted, args, kwargs)
+        result = FUNCTIONS.call(self._source_of, self._label, self._jitted, args, kwargs)
         note_result(result)
         return result
 
@@ -132,7 +133,7 @@ def watch(watcher: Watcher) -> None:
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return FUNCTIONS.call(id(self), "compiled function", original, (self, *args), kwargs)
+            return FUNCTIONS.call(partial(source_of, self), "compiled function", original, (self, *args), kwargs)
 
         return call
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from roofline.running.boundaries._functions import CompiledFunctions, name_of, source_of
 from roofline.running.boundary import Watcher
@@ -17,16 +19,23 @@ def watch(watcher: Watcher) -> None:
     from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
     from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
+    sources: WeakKeyDictionary[Any, Hashable] = WeakKeyDictionary()
+
+    def source(function: Any, watcher: Watcher) -> Hashable:
+        """Ask before its first call, in which TensorFlow wraps the Python function once more."""
+        if function not in sources:
+            sources[function] = source_of(function.python_function, watcher)
+        return sources[function]
+
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            function = self.python_function
-            return FUNCTIONS.call(source_of(function), name_of(function), original, (self, *args), kwargs)
+            return FUNCTIONS.call(partial(source, self), name_of(self.python_function), original, (self, *args), kwargs)
 
         return call
 
     def calling_concrete(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return FUNCTIONS.call(id(self), "concrete function", original, (self, *args), kwargs)
+            return FUNCTIONS.call(partial(source_of, self), "concrete function", original, (self, *args), kwargs)
 
         return call
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -27,8 +28,8 @@ def watch(watcher: Watcher) -> None:
                 result = original(self, *args, **kwargs)
             finally:
                 OUTERMOST.inside = False
-            detail = of_arguments(args, kwargs)
-            watcher.ended(id(self), type(self).__name__, results=(result,), model=self, detail=detail)
+            source, detail = watcher.source(self, partial(kind_of, self, "weights")), of_arguments(args, kwargs)
+            watcher.ended(source, type(self).__name__, results=(result,), model=self, detail=detail)
             return result
 
         return call
@@ -38,6 +39,15 @@ def watch(watcher: Watcher) -> None:
 
     for place in _CLASSES:
         watcher.when_imported(place[0], partial(wrap, *place))
+
+
+def kind_of(thing: Any, weights: str) -> Hashable:
+    """Tell a layer or an optimizer by its class, and by how many numbers are in a list of variables that it has."""
+    name = type(thing).__name__
+    try:
+        return name, sum(math.prod(weight.shape) for weight in getattr(thing, weights))
+    except Exception:  # of a class of the program's, or of a variable without a shape
+        return name, None
 
 
 BOUNDARY = Boundary(name="call of {label}", module="", watch=watch, backend="keras", mode="infer")

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries.keras_call import kind_of
 from roofline.running.boundary import Boundary, Watcher
 
 #: Modules of Keras 3 and Keras 2, their class of optimizers, and the method in which all its ways to update end.
@@ -24,7 +25,7 @@ def watch(watcher: Watcher) -> None:
         def update(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if not OUTERMOST.inside:
-                watcher.ended(id(self), type(self).__name__)
+                watcher.ended(watcher.source(self, partial(kind_of, self, "variables")), type(self).__name__)
             return result
 
         return update

@@ -12,7 +12,6 @@ from functools import cache, partial, wraps
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._identity import Identities
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
@@ -51,8 +50,6 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
     import torch
     from torch.nn import Module
 
-    identities = Identities()
-
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
             return original(self, *args, **kwargs)
@@ -62,10 +59,11 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             name = type(self._modules.get("_orig_mod", self)).__name__
             # One that holds nothing, as a loss, may be made anew for each call.
             has_state = self._parameters or self._modules or self._buffers
-            source = identities.of(self, partial(_kind, name, self)) if has_state else name
+            source = watcher.source(self, partial(kind_of, name, self)) if has_state else name
             watcher.ended(source, _label(name, self.training, with_gradients), model=self, detail=detail)
         else:
-            watcher.ended(id(self), _label(self.name, True, with_gradients), detail=detail)
+            source = watcher.source(self, lambda: self.name)
+            watcher.ended(source, _label(self.name, True, with_gradients), detail=detail)
         OUTERMOST.inside = True
         try:
             return original(self, *args, **kwargs)
@@ -86,8 +84,9 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
             return made(*args, **kwargs)
-        label = _label(getattr(made, "__name__", "function"), True, torch.is_grad_enabled())
-        watcher.ended(id(made), label, detail=of_arguments(args, kwargs))
+        name = getattr(made, "__name__", "function")
+        label = _label(name, True, torch.is_grad_enabled())
+        watcher.ended(watcher.source(made, lambda: name), label, detail=of_arguments(args, kwargs))
         OUTERMOST.inside = True
         try:
             return made(*args, **kwargs)
@@ -98,7 +97,7 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
     return call
 
 
-def _kind(name: str, module: Any) -> tuple[str, int | None]:
+def kind_of(name: str, module: Any) -> tuple[str, int | None]:
     """Tell a module by its class and by how many numbers its parameters have."""
     try:
         return name, sum(parameter.numel() for parameter in module.parameters())

@@ -13,7 +13,6 @@ from functools import partial, wraps
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._identity import Identities
 from roofline.running.boundary import Boundary, Watcher
 
 #: What a step contains whose update a GradScaler leaves out.
@@ -24,13 +23,13 @@ class _Updates(threading.local):
     """Report updates of a thread, the outermost of each: one inside is that of a base class, or of a wrapped one."""
 
     def __init__(self, watcher: Watcher) -> None:
-        self._watcher, self._identities = watcher, Identities()
+        self._watcher = watcher
         self.count, self.running = 0, False
 
     def ended(self, optimizer: Any) -> None:
         """Report that an update has ended, or was left out."""
         name = type(optimizer).__name__
-        self._watcher.ended(self._identities.of(optimizer, partial(_kind, name, optimizer)), name)
+        self._watcher.ended(self._watcher.source(optimizer, partial(_kind, name, optimizer)), name)
 
 
 def _kind(name: str, optimizer: Any) -> tuple[str, int | None]:

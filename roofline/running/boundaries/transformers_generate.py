@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from roofline.core.generate_phases import generate_phases
@@ -27,8 +28,9 @@ def watch(watcher: Watcher) -> None:
                 OUTERMOST.inside = False
             prompt = next(iter(args), kwargs.get("inputs", kwargs.get("input_ids")))
             sizes = {} if self.config.is_encoder_decoder else _sizes(prompt, result)
+            kind = partial(torch_call.kind_of, type(self).__name__, self)
             label, detail = f"{type(self).__name__}.generate()", tuple(sizes.values())
-            watcher.ended(id(self), label, model=self, detail=detail, sizes=sizes)
+            watcher.ended(watcher.source(self, kind), label, model=self, detail=detail, sizes=sizes)
             return result
 
         return generate

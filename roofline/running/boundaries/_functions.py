@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import shapes_of
@@ -73,7 +73,7 @@ def source_of(function: Any, watcher: Watcher) -> Hashable:
         if code is None and inner is None:
             owner = function
         else:
-            parts.append(type(function) if code is None else code)
+            parts.append(code or cast("Hashable", type(function)))
         if type(owner).__name__ == "TfMethodTarget":  # what TensorFlow binds a method to instead of its object
             owner = owner.target
         if owner is not None:

@@ -22,6 +22,8 @@ from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 
 _RIDGE_RESAMPLES = 200
+#: Works that are resampled at once: arrays of 5 MB.
+_RIDGE_PIECE = 1024
 #: [byte] The largest last-level caches there are, of which one of unknown size holds no more: the L3 of EPYC 9684X, and
 #: the Infinity Cache of MI300X (AMD's data sheets).
 _LARGEST_OF_CPUS, _LARGEST_OF_GPUS = 1152 * 2**20, 256 * 2**20
@@ -228,9 +230,11 @@ def _near_ridge(stacked: Array, work: NDArray[np.int64], work_terms: list[Terms]
         ]
     ).T
     binding = stacked.argmax(axis=0)
-    rng = statistics.generator()
-    agreeing = np.zeros(len(work_terms))
-    for _ in range(_RIDGE_RESAMPLES):
-        rates = 1 - rng.random((3, 1)) * spreads
-        agreeing += (stacked / rates).argmax(axis=0) == binding
+    random = statistics.generator().random((_RIDGE_RESAMPLES, 3, 1))
+    agreeing = np.concatenate(
+        [
+            ((stacked[:, some] / (1 - random * spreads[:, some])).argmax(axis=1) == binding[some]).sum(axis=0)
+            for some in (slice(begin, begin + _RIDGE_PIECE) for begin in range(0, len(work_terms), _RIDGE_PIECE))
+        ]
+    )
     return np.asarray(close | (agreeing < 0.95 * _RIDGE_RESAMPLES), bool)[work]

@@ -31,18 +31,20 @@ def find_misses(touches: Touches, cache: float) -> Bools:
     edge = -1 - int(fits.sum())
     total = float(np.where(last, sizes, 0.0)[count + edge + 1 :].sum())
     # A window moves over the touches: behind `edge` up to the present one, with so many distinct bytes in it.
-    before, after, size = previous.tolist(), following.tolist(), sizes.tolist()
-    edges = []
-    for place in range(count):
-        if before[place] <= edge:
+    # Positions of the step before are negative, and so are those that Python counts from the end.
+    after, size = [*following.tolist(), *(following - count).tolist()], [*sizes.tolist(), *sizes.tolist()]
+    missed = []
+    for place, before in enumerate(previous.tolist()):
+        if before <= edge:
             total += size[place]
-        while total > cache and edge < place:
-            edge += 1
-            # Positions of the step before are negative, and so are those that Python counts from the end.
-            if after[edge] - (count if edge < 0 else 0) > place:
-                total -= size[edge]
-        edges.append(edge)
-    misses: Bools = previous < np.asarray(edges)
+            while total > cache and edge < place:
+                edge += 1
+                if after[edge] > place:
+                    total -= size[edge]
+            if before < edge:
+                missed.append(place)
+    misses = np.zeros(count, bool)
+    misses[missed] = True
     return misses
 
 

@@ -497,8 +497,9 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
 def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
     """Take what a closure computes inside `optimizer.step(closure)` out of the optimizer's phase.
 
-    A closure begins where gradients are cleared, else with the step, and ends with its backward pass. Between two that
-    clear nothing, nobody can tell what the optimizer does: that counts as theirs.
+    A closure ends with its backward pass. It begins where gradients are cleared, or with the first call of which the
+    graph may be kept, as an optimizer keeps none of its own: whichever is first. The first closure begins with the step
+    if it does not clear gradients first.
     """
     marks = np.asarray([name.startswith("Optimizer.") for name in nodes.names], bool)
     steps = np.asarray([name.startswith("Optimizer.step") for name in nodes.names], bool)
@@ -508,9 +509,16 @@ def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
         backward = step + np.flatnonzero(phase[step:end] == _BACKWARD)
         if not len(backward):
             continue
-        cleared = [at for at in range(step, end) if nodes.names[at].startswith("Optimizer.zero_grad")]
-        begins = cleared if cleared and cleared[0] < backward[0] else [step, *cleared]
-        for begin, stop in pairwise([*begins, end]):
+        clears = np.asarray([name.startswith("Optimizer.zero_grad") for name in nodes.names[step:end]], bool)
+        may_begin = clears | (
+            (nodes.sequence[step:end] >= 0) & (phase[step:end] == _OPTIMIZER) & (mark[step:end] == step)
+        )
+        begins = step + np.flatnonzero(may_begin)
+        # Of those between two backward passes the first one: so many calls of the backward pass are before each.
+        begins = begins[np.unique(np.searchsorted(backward, begins), return_index=True)[1]]
+        if not (len(begins) and begins[0] < backward[0] and clears[begins[0] - step]):
+            begins = np.append(step, begins[begins > backward[0]])
+        for begin, stop in pairwise([*begins.tolist(), end]):
             last = backward[backward < stop].max(initial=begin)
             inside = slice(begin, int(last) + 1)
             phase[inside] = np.where((phase[inside] == _OPTIMIZER) & (mark[inside] == step), _FORWARD, phase[inside])

@@ -103,7 +103,7 @@ def test_jitted_functions_report_when_they_are_the_outermost_ones(seen: list[Any
 
 
 def test_a_jitted_function_that_is_only_traced_reports_nothing(seen: list[Any]) -> None:
-    """Of a scan by itself one call would be reported, of its body; one inside of `grad` does run."""
+    """Of a scan by itself one call would be reported, of its body; one inside of `vmap` does run."""
     jax, _, infer = jax_program()
     weights, x = jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))
     seen.clear()
@@ -111,7 +111,7 @@ def test_a_jitted_function_that_is_only_traced_reports_nothing(seen: list[Any]) 
     jax.eval_shape(infer, weights, x)
     jax.lax.scan(lambda carry, _: (carry + infer(weights, x), None), jax.numpy.zeros((3, 2)), length=2)
     assert seen == []
-    jax.grad(lambda w: infer(w, x).sum())(weights)
+    jax.vmap(lambda w: infer(w, x))(weights[None])
     assert names(seen) == [("jax_call", "infer()")]
 
 
@@ -146,6 +146,25 @@ def test_a_jitted_function_is_like_itself(seen: list[Any]) -> None:
     lowered.compile()(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4)))
     assert names(seen) == [("jax_call", "compiled function()")]
     assert type(jitted.__reduce__()[1][0]).__name__ == "PjitFunction", "what is pickled needs nothing of ours"
+
+
+def test_gradients_that_are_taken_outside_of_compiled_functions_train(seen: list[Any]) -> None:
+    """What they call is part of them; inside of a jitted function they are part of that."""
+    import jax
+
+    @jax.jit
+    def loss(weight: Any) -> Any:
+        return (weight**2).sum()
+
+    gradients = jax.value_and_grad(loss)
+    weight = jax.numpy.ones(3)
+    seen.clear()
+    assert gradients(weight)[1].tolist() == [2, 2, 2]
+    assert jax.grad(fun=loss)(weight).tolist() == [2, 2, 2]
+    assert names(seen) == [("jax_update", "jax.value_and_grad(loss)()"), ("jax_update", "jax.grad(loss)()")]
+    seen.clear()
+    jax.jit(gradients)(weight)
+    assert names(seen) == [("jax_update", "loss()")]
 
 
 def told_apart(calls: list[Callable[[], object]]) -> int:

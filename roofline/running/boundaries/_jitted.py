@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, wraps
 from types import MethodType
 from typing import Any
 
@@ -131,6 +131,21 @@ def watch(watcher: Watcher) -> None:
 
         return jit
 
+    def transforming(original: Callable[..., Any]) -> Callable[..., Any]:
+        def transform(*args: Any, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            function = args[0] if args else kwargs["fun"]
+            label = f"jax.{original.__name__}({name_of(function)})"
+            source = cache(partial(source_of, made))
+
+            @wraps(made)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return made(*args, **kwargs) if traced() else FUNCTIONS.call(source, label, made, args, kwargs)
+
+            return call
+
+        return transform
+
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             return FUNCTIONS.call(partial(source_of, self), "compiled function", original, (self, *args), kwargs)
@@ -146,5 +161,7 @@ def watch(watcher: Watcher) -> None:
 
     watcher.wrap(jax, "jit", making)
     watcher.wrap(jax, "pmap", making)
+    watcher.wrap(jax, "grad", transforming)
+    watcher.wrap(jax, "value_and_grad", transforming)
     watcher.wrap(jax.stages.Compiled, "__call__", calling)
     watcher.wrap(api, "vjp", differentiating)

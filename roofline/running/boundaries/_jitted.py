@@ -136,7 +136,7 @@ def watch(watcher: Watcher) -> None:
             made = original(*args, **kwargs)
             function = args[0] if args else kwargs["fun"]
             label = f"jax.{original.__name__}({name_of(function)})"
-            source = cache(partial(source_of, made))
+            source: Any = cache(partial(source_of, made))
 
             @wraps(made)
             def call(*args: Any, **kwargs: Any) -> Any:

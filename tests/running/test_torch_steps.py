@@ -52,7 +52,7 @@ def test_accumulated_batches_are_one_step() -> None:
     """42 batches are 10 updates of 4 and one of 2, in each of 6 epochs; that of 2 is unlike the others."""
     ended = ran("accumulated")
     assert found(ended) == ("torch_optimizer", 1, 6 * 11)
-    assert asides(ended) == {"fewer calls of Linear than usual": 6}
+    assert asides(ended) == {"fewer calls of Linear and backward() than usual": 6}
 
 
 @pytest.mark.parametrize("each", [1, 5])
@@ -140,6 +140,18 @@ def test_a_training_whose_updates_are_written_by_hand() -> None:
     assert {"inner", "outer"} <= backward
 
 
+def test_a_training_without_modules_and_optimizer() -> None:
+    """A product forward and one backward, as the input takes no gradient."""
+    ended = ran("tensors", 120, wanted=Wanted(first=2))
+    assert found(ended) == ("torch_backward", 1, 120)
+    (measured,) = ended.measurement.measured
+    recording = measured.recording
+    products = [
+        recording.phases[op.phase] for op in recording.ops if recording.signatures[op.signature].cost.model_flops
+    ]
+    assert (recording.mode, sorted(products)) == ("train", ["backward", "forward"])
+
+
 def test_what_the_program_says_goes_first() -> None:
     ended = ran("said", wanted=SOON)
     assert found(ended) == ("said", 1, 70)
@@ -175,7 +187,9 @@ def test_a_program_that_ends_too_early() -> None:
 
 
 def test_steps_in_another_thread_are_refused() -> None:
-    with pytest.raises(MeasurementError, match=r"another thread than its first one \(Linear 40x, SGD 40x\)"):
+    with pytest.raises(
+        MeasurementError, match=r"another thread than its first one \(Linear 40x, backward\(\) 40x, SGD 40x\)"
+    ):
         ran("threaded").profiles("")
 
 

@@ -24,6 +24,8 @@ ORDER = (
     "jax_call",
     "tensorflow_call",
     "keras_call",
+    # what is left of a training that has none of these
+    "torch_backward",
 )
 #: These end no step; they tell that some steps are unlike the others.
 INTERRUPTIONS = ("torch_data", "torch_save")

@@ -1,0 +1,28 @@
+"""A backward pass: the step of a training without an optimizer and without modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundary import Boundary, Watcher
+
+
+def watch(watcher: Watcher) -> None:
+    """Have backward passes report."""
+    import torch
+
+    def ending(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if not OUTERMOST.inside:
+                watcher.ended("backward", "backward()")
+            return result
+
+        return call
+
+    watcher.wrap(torch.autograd, "backward", ending)
+
+
+BOUNDARY = Boundary(name="{label}", module="torch", watch=watch, backend="torch", mode="train")

@@ -32,7 +32,7 @@ RESULTS = ROOT / "compat" / "results.jsonl"
 MARKS = ("<!-- written by benchmarks/compat.py -->", "<!-- to here -->")
 PYTHONS = ("3.11", "3.12", "3.13")
 LIGHT = ("pandas", "parquet")
-TOOLS = ("pytest", "pytest-timeout", "hypothesis")
+TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 #: Tests of what calls the dependencies: protobuf and numpy (traces), msgspec (core), typer (cli), pandas and pyarrow
 #: (renderers, api). Those that need a framework are skipped without it.
 TESTS = (

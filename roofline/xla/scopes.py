@@ -18,7 +18,7 @@ FORWARD, BACKWARD, OPTIMIZER = range(3)
 _OWN = frozenset(
     (
         "while closed_call checkpoint rematted_computation remat remat2 custom_jvp_call custom_vjp_call "
-        "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit cond_fun body_fun"
+        "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit cond_fun body_fun eval_jaxpr"
     ).split()
 )
 #: What it puts there, too, and users call modules: `while/body`, `while/cond` and `cond/branch_1_fun` are of JAX.

@@ -276,6 +276,13 @@ def test_functions_of_tensorflow_report(seen: list[Any]) -> None:
         infer(tf.ones((3, 4)))
     assert names(seen) == 2 * [("tensorflow_update", "train()"), ("tensorflow_call", "infer()")]
     seen.clear()
+    train.get_concrete_function(tf.ones((2, 4)))
+    assert names(seen) == []
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(weights)
+    tape.gradient(loss, weights)
+    assert names(seen) == [("tensorflow_gradient", "GradientTape.gradient()")]
+    seen.clear()
     with tf.profiler.experimental.Trace("train", step_num=1):
         infer(tf.ones((3, 4)))
     with tf.profiler.experimental.Trace("something else"):

@@ -9,8 +9,12 @@ import re
 from typing import Any
 
 import jax
-import jaxlib._hlo as hlo_library
 import jaxlib._jax as jax_library
+
+try:
+    import jaxlib._hlo as hlo_library
+except ImportError:  # jaxlib 0.10.0
+    hlo_library = jax_library
 
 _LINE = re.compile(r"^\s*(?:ROOT )?%(\S+) = (.*)$")
 _NAME = re.compile(r"%([\w.\-]+)")

@@ -117,6 +117,7 @@ def test_a_branch_that_hands_on_what_it_got_does_no_work_in_any_turn() -> None:
     assert set(once.unknown) == {"lapack_cgeev_ffi"}
 
 
+@pytest.mark.skipif(jax.__version_info__ >= (0, 12), reason="its XLA runs this loop as one kernel: nobody sees trips")
 def test_a_product_in_a_loop_of_unknown_trips_that_became_a_multiplication_is_asked_for() -> None:
     """An outer product of 300 and 400 numbers in each of 7 trips: 2 x 300 x 400 FLOP, which XLA multiplies and adds."""
 

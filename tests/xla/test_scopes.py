@@ -17,6 +17,7 @@ NAMES = {
         BACKWARD, "bert/encoder/layer.0/inner"
     ),
     "jit(train)/jvp(bert/encoder)/while/body/closed_call/body_scope/tanh": Place(FORWARD, "bert/encoder/body_scope"),
+    "jit(train)/jvp(bert)/while/body/eval_jaxpr/eval_jaxpr/while/body/tanh": Place(FORWARD, "bert"),  # of JAX 0.12
     "jit(train)/jvp(a)/cond/branch_1_fun/b/mul": Place(FORWARD, "a/b"),
     # What a user calls `body`, `cond` or `scan` is a module, but where JAX says what part of a loop or a branch it is.
     "jit(f)/net/body/head/dot_general": Place(FORWARD, "net/body/head"),

@@ -26,6 +26,7 @@ ORDER = (
     "keras_call",
     # what is left of a training that has none of these
     "torch_backward",
+    "tensorflow_gradient",
 )
 #: These end no step; they tell that some steps are unlike the others.
 INTERRUPTIONS = ("torch_data", "torch_save")

@@ -57,11 +57,23 @@ def _is_one_group(chosen: Instruction, path: Path) -> bool:
 
 
 def _follows(start: Instruction, path: Path, end: Instruction, end_path: Path) -> bool:
-    """Tell whether starts are the ends of the groups before, behind a first one."""
+    """Tell whether starts are the ends of the groups before: behind a first one, or less the sizes that they add up."""
+    if start.opcode == "subtract":
+        (ends, inner), (sizes, _) = (origin(operand, path) for operand in start.operands)
+        return ends is origin(end, end_path)[0] and _adds_up(ends, inner, sizes)
     if start.opcode != "concatenate" or len(start.operands) != 2:
         return False
     before, path = origin(start.operands[1], path)
     return before.opcode == "slice" and origin(before.operands[0], path)[0] is origin(end, end_path)[0]
+
+
+def _adds_up(sums: Instruction, path: Path, sizes: Instruction) -> bool:
+    """Tell whether these are running sums of sizes: `jax.lax.cumsum` is a window that reaches back to the first one."""
+    if sums.opcode != "reduce-window" or origin(sums.operands[0], path)[0] is not sizes:
+        return False
+    windows, many = sums.message.window.dimensions, sums.shape.elements
+    reaches = [(window.size, window.padding_low) for window in windows] == [(many, many - 1)]
+    return reaches and [reducer.root.opcode for reducer in sums.called] == ["add"]
 
 
 def _repeated(value: Instruction, path: Path) -> tuple[Instruction, Path]:

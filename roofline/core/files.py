@@ -9,11 +9,14 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from roofline.errors import InputError
 
 #: Where Linux has the files that a process has open.
 _OPEN = "/proc/self/fd"
+#: What is read at a time where nobody knows how much there is [byte].
+_PIECE = 1 << 20
 
 
 def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
@@ -29,6 +32,20 @@ def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
     return Path("/" if home == "~" else home) / ".cache" / "roofline"
 
 
+def read_at_most(stream: IO[bytes], most: int, expected: int) -> bytes:
+    """Read so many bytes at most, in one piece where there are as many as expected, or fewer.
+
+    `stream.read(most)` would reserve memory for that many, however few there are.
+    """
+    pieces = []
+    piece = stream.read(min(most, expected + 1))
+    while piece:
+        pieces.append(piece)
+        most -= len(piece)
+        piece = stream.read(min(most, _PIECE))
+    return b"".join(pieces)
+
+
 def read(file: Path, limit: int, kind: str) -> bytes:
     """Read a file of at most `limit` bytes; kind: what it is to be, as "a profile".
 
@@ -37,7 +54,7 @@ def read(file: Path, limit: int, kind: str) -> bytes:
     """
     try:
         with file.open("rb") as stream:
-            data = stream.read(limit + 1)
+            data = read_at_most(stream, limit + 1, os.fstat(stream.fileno()).st_size)
     except OSError as error:
         raise InputError(f"Cannot read {file}: {error.strerror}; give the path of {kind}.") from None
     except ValueError as error:  # a name with a NUL in it
@@ -57,7 +74,7 @@ def read_standard_input(limit: int, kind: str) -> bytes:
         raise InputError(f"There is no standard input to read {kind} from: name a file.")
     if stream.isatty():
         raise InputError(f"Standard input is a terminal: pipe {kind} into it, or name a file.")
-    data = stream.buffer.read(limit + 1)
+    data = read_at_most(stream.buffer, limit + 1, _PIECE)
     if len(data) > limit:
         raise InputError(f"Standard input has more than {limit >> 20} MiB, so it is not {kind}; pipe one into it.")
     return data

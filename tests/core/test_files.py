@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -61,6 +63,23 @@ def test_a_file_without_a_size_has_an_end(tmp_path: Path, monkeypatch: pytest.Mo
         endless.symlink_to("/dev/zero")
         with pytest.raises(InputError, match=f"larger than {most} MiB, so it is not a device file"):
             device(str(endless))
+
+
+def test_a_small_file_takes_no_more_memory_than_it_has() -> None:
+    """Of a limit of 1 GiB nothing is reserved: asked in pieces, and never for more than the limit."""
+
+    class Asked(io.BytesIO):
+        sizes: ClassVar[list[int]] = []
+
+        def read(self, size: int | None = -1) -> bytes:
+            self.sizes.append(size or 0)
+            return super().read(size)
+
+    assert files.read_at_most(Asked(b"abc"), 1 << 30, expected=3) == b"abc"
+    assert Asked.sizes == [4, 1 << 20]
+    Asked.sizes.clear()
+    assert files.read_at_most(Asked(b"abcdef"), 5, expected=1) == b"abcde"
+    assert Asked.sizes == [2, 3, 0]
 
 
 def test_a_pipe_is_read() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 import zlib
 from collections import Counter
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from roofline.core.files import read_at_most
 from roofline.errors import InputError
 from roofline.traces.xplane import columns as xplane_columns
 from roofline.traces.xplane import stats as xplane_stats
@@ -30,6 +32,7 @@ from roofline.traces.xplane.stats import Names
 LARGEST = 1 << 30
 """Bytes of a trace, inflated, that are read at most."""
 
+_DEFLATED = 1032  # so many bytes at most come of each of a gzip file (zlib: Technical Details)
 _DAY = 86_400 * 10**12  # [ps] no trace lasts a day: what lies further off is damage
 _SINCE_1970 = 10**17  # [ns] a line's time is since 1970 if it is later than this, else since the profiler started
 _OWN_NUMBERS = -(1 << 62)  # programs get numbers from here on where theirs is another's
@@ -121,10 +124,12 @@ def _load(source: bytes | str | Path, name: str) -> bytes:
             data = source
         else:
             with Path(source).open("rb") as file:
-                data = file.read(LARGEST + 1)
+                data = read_at_most(file, LARGEST + 1, os.fstat(file.fileno()).st_size)
         if data[:2] == b"\x1f\x8b":
+            # What the file itself says, modulo 2**32, and no more than that many bytes can become.
+            size = min(int.from_bytes(data[-4:], "little"), _DEFLATED * len(data))
             with gzip.open(io.BytesIO(data)) as file:
-                data = file.read(LARGEST + 1)
+                data = read_at_most(file, LARGEST + 1, size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{name} is damaged gzip: copy the file again, or record the trace again.") from error
     except OSError as error:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 from roofline.errors import InputError
 
@@ -17,6 +17,10 @@ from roofline.errors import InputError
 _OPEN = "/proc/self/fd"
 #: What is read at a time where nobody knows how much there is [byte].
 _PIECE = 1 << 20
+
+
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
@@ -32,7 +36,7 @@ def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
     return Path("/" if home == "~" else home) / ".cache" / "roofline"
 
 
-def read_at_most(stream: IO[bytes], most: int, expected: int) -> bytes:
+def read_at_most(stream: _Stream, most: int, expected: int) -> bytes:
     """Read so many bytes at most, in one piece where there are as many as expected, or fewer.
 
     `stream.read(most)` would reserve memory for that many, however few there are.

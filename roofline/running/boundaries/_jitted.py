@@ -131,12 +131,21 @@ def watch(watcher: Watcher) -> None:
 
         return jit
 
+    def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            FUNCTIONS.takes_gradients()
+            return original(*args, **kwargs)
+
+        return call
+
     def transforming(original: Callable[..., Any]) -> Callable[..., Any]:
         def transform(*args: Any, **kwargs: Any) -> Any:
             made = original(*args, **kwargs)
             function = args[0] if args else kwargs["fun"]
             label = f"jax.{original.__name__}({name_of(function)})"
             source: Any = cache(partial(source_of, made))
+            made = differentiating(made)
 
             @wraps(made)
             def call(*args: Any, **kwargs: Any) -> Any:
@@ -152,16 +161,10 @@ def watch(watcher: Watcher) -> None:
 
         return call
 
-    def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
-        def vjp(*args: Any, **kwargs: Any) -> Any:
-            FUNCTIONS.takes_gradients()
-            return original(*args, **kwargs)
-
-        return vjp
-
     watcher.wrap(jax, "jit", making)
     watcher.wrap(jax, "pmap", making)
     watcher.wrap(jax, "grad", transforming)
     watcher.wrap(jax, "value_and_grad", transforming)
     watcher.wrap(jax.stages.Compiled, "__call__", calling)
     watcher.wrap(api, "vjp", differentiating)
+    watcher.wrap(jax, "vjp", differentiating)

@@ -128,17 +128,15 @@ def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -
     process = os.getpid()
     imports = AfterImport(say)
     steps = Steps(kinds, Measurement(wanted, program.name, say), imports)
-    watchers = [steps.watcher(rank) for rank in range(len(kinds))]
-    for boundary, watcher in zip(kinds, watchers, strict=True):
+    for rank, boundary in enumerate(kinds):
         # What waits for no library may look at once, as behind a module that there always is.
-        imports.call(boundary.module or "sys", partial(boundary.watch, watcher))
+        imports.call(boundary.module or "sys", partial(boundary.watch, steps.watcher(rank)))
     imports.install()
     os.register_at_fork(after_in_child=steps.close)
     error = _error_of(program.run)
     steps.close()
     imports.remove()
-    for watcher in watchers:
-        watcher.remove()
+    steps.remove_hooks()
     own_process = os.getpid() == process
     if own_process:
         for loop in steps.loops:

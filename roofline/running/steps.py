@@ -126,6 +126,8 @@ class Steps:
         self._sizes: dict[int, Mapping[str, int]] = {}
         self.choice: Choice | None = None
         self.closed = False
+        #: What takes the hooks of the boundaries away, in the order in which they were made.
+        self.removers: list[Callable[[], None]] = []
         #: What was called: name -> number of calls; and in other threads than the program's own.
         self.called: Counter[str] = Counter()
         self.elsewhere: Counter[str] = Counter()
@@ -164,6 +166,11 @@ class Steps:
             self.following.close()
         if self.choice is not None:
             self.choice.seen = self._seen(self.choice)
+
+    def remove_hooks(self) -> None:
+        """Take the hooks of the boundaries away, the last one first: two may lie around one function."""
+        while self.removers:
+            self.removers.pop()()
 
     def fail(self, error: Exception) -> None:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
@@ -375,7 +382,6 @@ class StepWatcher:
 
     def __init__(self, steps: Steps, rank: int) -> None:
         self._steps, self._rank, self.source = steps, rank, Identities().of
-        self._removers: list[Callable[[], None]] = []
 
     @property
     def wanted(self) -> bool:
@@ -429,9 +435,4 @@ class StepWatcher:
 
     def remove_by(self, remove: Callable[[], None]) -> None:
         """See `boundary.Watcher`."""
-        self._removers.append(remove)
-
-    def remove(self) -> None:
-        """Take the hooks away again."""
-        while self._removers:
-            self._removers.pop()()
+        self._steps.removers.append(remove)

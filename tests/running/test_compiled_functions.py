@@ -60,19 +60,31 @@ def seen() -> Iterator[list[tuple[str, str, tuple[object, ...]]]]:
     reports: list[tuple[str, str, tuple[object, ...]]] = []
     kinds, imports = boundaries(), AfterImport(print)
     steps = Steps(kinds, Measurement(Wanted(), "loop", lambda text: None), imports)
-    watchers = [_Watcher(steps, rank, name, reports) for rank, name in enumerate(ORDER)]
-    for kind, watcher in zip(kinds, watchers, strict=False):
+    for rank, (name, kind) in enumerate(zip(ORDER, kinds, strict=False)):
         if not kind.module.startswith("t") or kind.module == "tensorflow":
-            imports.call(kind.module or "sys", functools.partial(kind.watch, watcher))
+            imports.call(kind.module or "sys", functools.partial(kind.watch, _Watcher(steps, rank, name, reports)))
     imports.install()
     yield reports
     imports.remove()
-    for watcher in watchers:
-        watcher.remove()
+    steps.remove_hooks()
 
 
 def names(reports: list[tuple[str, str, tuple[object, ...]]]) -> list[tuple[str, str]]:
     return [(name, label) for name, label, _ in reports]
+
+
+def test_no_hook_stays_of_two_around_one_function() -> None:
+    class Owner:
+        def method(self) -> int:
+            return 1
+
+    original = Owner.method
+    steps = Steps(boundaries(), Measurement(Wanted(), "loop", lambda text: None), AfterImport(print))
+    for rank in range(2):
+        steps.watcher(rank).wrap(Owner, "method", lambda method: lambda self: method(self) + 1)
+    assert Owner().method() == 3
+    steps.remove_hooks()
+    assert Owner.method is original
 
 
 def jax_program() -> tuple[Any, Callable[..., Any], Callable[..., Any]]:

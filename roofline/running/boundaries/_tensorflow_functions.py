@@ -16,6 +16,7 @@ FUNCTIONS = CompiledFunctions()
 def watch(watcher: Watcher) -> None:
     """Have all functions and those of saved models report, and gradient tapes where one is asked."""
     from tensorflow.python.eager.backprop import GradientTape
+    from tensorflow.python.eager.context import executing_eagerly
     from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
     from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
@@ -29,6 +30,8 @@ def watch(watcher: Watcher) -> None:
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not executing_eagerly():  # part of another function, which is traced
+                return original(self, *args, **kwargs)
             return FUNCTIONS.call(partial(source, self), name_of(self.python_function), original, (self, *args), kwargs)
 
         return call

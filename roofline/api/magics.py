@@ -1,4 +1,7 @@
-"""Measure a cell of a notebook: `%load_ext roofline`, then `%%roofline` as the first line of a cell that is a step."""
+"""Measure a cell of a notebook: `%load_ext roofline`, then `%%roofline` as the first line of a cell that is a step.
+
+With `--loop` the cell runs once, as it is, and its steps are found as those of a program are.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,13 @@ def load(shell: Any) -> None:
     """Register `%%roofline` in an IPython shell."""
 
     def roofline(line: str, cell: str) -> Profile:
-        """Measure the cell as one step, which runs some dozen times.
+        """Measure the cell as one step, which runs some dozen times; with --loop, steps of a loop in it.
 
-        Options: --backend NAME, --mode infer|train|generate, --device auto|cpu|cuda, --steps N, --name NAME.
+        Options: --backend NAME, --mode infer|train|generate, --device auto|cpu|cuda, --steps N, --name NAME; or --loop.
         """
         try:
-            return _measured(shell, cell, _parse(line))
+            asked = _parse(line)
+            return _of_loop(shell, cell, f"%%roofline {line}") if asked.loop else _measured(shell, cell, asked)
         except RooflineError as error:
             raise UsageError(str(error)) from None
 
@@ -55,11 +59,56 @@ def _parse(line: str) -> argparse.Namespace:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--name", default="cell")
+    parser.add_argument("--loop", action="store_true")
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise UsageError(f"{error}: {line}") from None
+    if "--loop" in words and len(words) > 1:
+        raise UsageError("--loop takes no other option: it finds the steps, and what they are, by itself.")
     return parser.parse_args(words)
+
+
+def _of_loop(shell: Any, cell: str, command: str) -> Profile:
+    """Run a cell once and profile the steps of its first loop. Errors of the cell pass through."""
+    from roofline.running.measurement import Wanted
+    from roofline.running.run import boundaries, run
+
+    program = LoopCell(shell, cell)
+    ended = run(program, Wanted(), lambda text: tell(f"roofline: {text}"), boundaries())
+    for sentence in ended.sentences():
+        tell(f"roofline: {sentence}")
+    if ended.error is not None:
+        raise ended.error.with_traceback(frames_from(program.file, ended.error))
+    return ended.profiles(command)[0]
+
+
+class LoopCell:
+    """Run a cell once, as the shell would. name: of a profile whose model is not known."""
+
+    name = "cell"
+
+    def __init__(self, shell: Any, cell: str) -> None:
+        """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
+        source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
+        self.file = shell.compile.cache(source, _number(shell), raw_code=cell)
+        self._code, self._namespace = compile(source, self.file, "exec"), shell.user_ns
+
+    def run(self) -> None:
+        """Run it, with what JAX compiled before it in sight."""
+        seen: dict[str, Any] = {}
+        if "jax" in sys.modules:
+            from roofline.running.boundaries.jax_call import around_jitted
+
+            seen = dict(around_jitted(self._namespace))
+        before = {name: self._namespace[name] for name in seen}
+        self._namespace.update(seen)
+        try:
+            exec(self._code, self._namespace)
+        finally:
+            for name, watched in seen.items():
+                if self._namespace.get(name) is watched:
+                    self._namespace[name] = before[name]
 
 
 def _measured(shell: Any, cell: str, asked: Any) -> Profile:
@@ -73,7 +122,7 @@ def _measured(shell: Any, cell: str, asked: Any) -> Profile:
     except RooflineError:
         raise
     except Exception as error:
-        raise error.with_traceback(step.frames_of(error)) from error.__cause__
+        raise error.with_traceback(frames_from(step.file, error)) from error.__cause__
     finally:
         if step.runs:
             print(step.output.getvalue(), end="", file=sys.stdout)
@@ -91,13 +140,13 @@ class CellStep:
     def __init__(self, shell: Any, cell: str) -> None:
         """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
         source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
-        self._file = shell.compile.cache(source, _number(shell), raw_code=cell)
-        tree = ast.parse(source, self._file)
+        self.file = shell.compile.cache(source, _number(shell), raw_code=cell)
+        tree = ast.parse(source, self.file)
         self._names = bound_names(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self._body = compile(tree, self._file, "exec")
+        self._body = compile(tree, self.file, "exec")
         value = ast.Expression(last.value if isinstance(last, ast.Expr) else ast.Constant(None))
-        self._value = compile(ast.fix_missing_locations(value), self._file, "eval")
+        self._value = compile(ast.fix_missing_locations(value), self.file, "eval")
         self._namespace: dict[str, Any] = shell.user_ns
         self._before = {name: self._namespace[name] for name in self._names if name in self._namespace}
         self._gives_away = False
@@ -130,12 +179,13 @@ class CellStep:
         changes = "what it changes in place or writes to files was changed each time"
         return f"The cell ran {self.runs} time{'s' if self.runs > 1 else ''}, each {begin}; {changes}."
 
-    def frames_of(self, error: BaseException) -> TracebackType | None:
-        """Return the traceback of an error from the cell on."""
-        frame = error.__traceback__
-        while frame is not None and frame.tb_frame.f_code.co_filename != self._file:
-            frame = frame.tb_next
-        return frame or error.__traceback__
+
+def frames_from(file: str, error: BaseException) -> TracebackType | None:
+    """Return the traceback of an error from the file of the cell on."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != file:
+        frame = frame.tb_next
+    return frame or error.__traceback__
 
 
 def _number(shell: Any) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from roofline.errors import InputError
 
@@ -28,6 +28,17 @@ _OURS = os.path.dirname(__file__) + os.sep
 def _compile(source: bytes, path: str) -> CodeType:
     code: CodeType = compile(source, path, "exec", dont_inherit=True)
     return code
+
+
+class Runs(Protocol):
+    """What can be run with its steps watched. name: that of its profile where no model is known."""
+
+    @property
+    def name(self) -> str:
+        """Name it."""
+
+    def run(self) -> None:
+        """Run it to its end. Its exceptions pass through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

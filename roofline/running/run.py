@@ -16,7 +16,7 @@ from roofline.running.boundaries import INTERRUPTIONS, ORDER
 from roofline.running.boundary import Boundary
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measured, Measurement, Wanted
-from roofline.running.program import Program
+from roofline.running.program import Runs
 from roofline.running.steps import Steps
 from roofline.units import seconds
 
@@ -123,7 +123,7 @@ def boundaries() -> tuple[Boundary, ...]:
     return tuple(import_module(f"roofline.running.boundaries.{name}").BOUNDARY for name in (*ORDER, *INTERRUPTIONS))
 
 
-def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
+def run(program: Runs, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
     imports = AfterImport(say)

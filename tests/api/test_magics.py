@@ -16,6 +16,7 @@ pytest.importorskip("IPython")
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+import roofline
 from roofline.api.magics import CellStep, backend_of
 from roofline.measuring import in_process
 from roofline.recording import record
@@ -120,3 +121,35 @@ def test_the_backend_is_that_of_the_framework_of_the_notebook(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(backend=SimpleNamespace(backend=lambda: "torch")))
     keras = type(json)("keras")
     assert backend_of({"keras": keras}) == backend_of({"keras": keras, "torch": torch}) == "keras-torch"
+
+
+def test_steps_of_a_loop_in_a_cell(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The cell runs once: 130 updates of a layer of 4 x 8 numbers and 8, made in a cell before it, on 16 samples."""
+    monkeypatch.setenv("ROOFLINE_CACHE", str(tmp_path))
+    monkeypatch.setattr(record, "bandwidth", lambda plan, threads: {})
+    before = "import torch\nnet = torch.nn.Linear(4, 8)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\nn = 0"
+    assert shell.run_cell(before).success
+    lines = ("for _ in range(130):", "  net(torch.ones(16, 4)).sum().backward()", "  optimizer.step()", "  n += 1")
+    result = shell.run_cell("\n".join(("%%roofline --loop", *lines, "print('all')"))).result
+    printed = capsys.readouterr()
+    assert shell.user_ns["n"] == 130
+    assert printed.out.count("all") == 1
+    assert "a step: from one optimizer.step() to the next, 130 seen" in printed.err
+    forward = sum(amounts.model for phase, amounts in roofline.analyze(result).products.items() if phase == "forward")
+    assert (result.model, result.mode, forward) == ("Linear", "train", 2 * 16 * 4 * 8)
+    failed = shell.run_cell("%%roofline --loop\noptimizer.step()\n1 / 0").error_in_exec
+    assert isinstance(failed, ZeroDivisionError)
+    assert isinstance(shell.run_cell("%%roofline --loop\nn = 1").error_in_exec, UsageError)  # there is no step
+
+
+def test_functions_that_jax_compiled_in_an_earlier_cell_are_seen(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jax = pytest.importorskip("jax")
+    double = jax.jit(lambda x: 2 * x)
+    shell.user_ns.update(jax=jax, double=double)
+    shell.run_cell("%%roofline --loop\nfor _ in range(5):\n  x = double(jax.numpy.ones(3))")
+    assert "a step: from one call of <lambda>() to the next, 5 seen" in capsys.readouterr().err
+    assert shell.user_ns["double"] is double

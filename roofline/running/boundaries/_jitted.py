@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial, wraps
 from types import MethodType
 from typing import Any
@@ -111,16 +111,32 @@ def last_results() -> tuple[object, ...]:
     return tuple(value for value in (reference() for reference in LAST) if value is not None)
 
 
-def watch(watcher: Watcher) -> None:
-    """Put such an object around what `jax.jit` and `jax.pmap` return from now on; see compiled ones and gradients."""
-    import jax
-    from jax._src import api
+@cache
+def _traced() -> Callable[[], bool]:
     from jax._src.core import trace_ctx, unsafe_get_trace_stack
     from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
     def traced() -> bool:
         """Return whether a jaxpr is made, as of `make_jaxpr` or a scan; under `grad` and `vmap` alone calls do run."""
         return any(isinstance(trace, DynamicJaxprTrace) for trace in unsafe_get_trace_stack(trace_ctx.trace))
+
+    return traced
+
+
+def around_jitted(namespace: Mapping[str, object]) -> dict[str, Jitted]:
+    """Put such an object around each jitted function that has a name already, before anybody watched."""
+    import jax
+
+    kind = jax.jit(lambda: None).__class__  # also of one that is watched
+    return {name: Jitted(jitted, jitted, _traced()) for name, jitted in namespace.items() if type(jitted) is kind}
+
+
+def watch(watcher: Watcher) -> None:
+    """Put such an object around what `jax.jit` and `jax.pmap` return from now on; see compiled ones and gradients."""
+    import jax
+    from jax._src import api
+
+    traced = _traced()
 
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         def jit(*args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roofline.running.boundaries import _jitted
+from roofline.running.boundaries._jitted import around_jitted as around_jitted
 from roofline.running.boundary import Boundary, Watcher
 
 

@@ -42,8 +42,8 @@ LEFT, RIGHT, BOTTOM, TOP = -0.55, 11.0, -0.6, 10.15
 PLACES = {
     "cli": Box(4.6, 9.75, "one verb per file", "both"),
     "callbacks": Box(7.0, 9.75, "profile a training\nthat runs anyway", "both"),
-    "running": Box(2.9, 8.65, "a program as it is:\nwhere its steps end", "make"),
-    "api": Box(5.8, 8.65, "import roofline:\none verb per file", "both"),
+    "running": Box(2.9, 8.3, "a program as it is:\nwhere its steps end", "make"),
+    "api": Box(5.8, 8.75, "import roofline:\none verb per file", "both"),
     "measuring": Box(5.9, 7.5, "a measurement,\nfrom start to end", "make"),
     "backends": Box(3.3, 6.75, "one file per\n--backend", "make"),
     "importing": Box(0.6, 6.75, "a trace from elsewhere\nbecomes a profile", "make"),

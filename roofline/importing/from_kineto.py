@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Collectives, Imported, Profile
 from roofline.costs.counted import Counted
 from roofline.errors import InputError, MeasurementError
-from roofline.importing import cpu, gpu
+from roofline.importing import gpu
 from roofline.importing.assembly import (
     LONGEST,
     assembled,
@@ -37,6 +37,9 @@ from roofline.pytorch import time_cuda
 from roofline.timing.timed import Timed, profiled
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
+
+if TYPE_CHECKING:
+    from roofline.importing.cpu import CpuStep
 
 SUFFIXES = ()  # whatever no other format claims
 
@@ -118,6 +121,8 @@ class _Read(NamedTuple):
 def _read(file: Path, trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace], selection: Selection) -> _Read:
     if not len(trace.device):
         _refuse_lost(file, trace)
+        from roofline.importing import cpu
+
         on_cpu = cpu.read(trace, costs, selection)
         return _Read("cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes, _facts_cpu(on_cpu), ())
     on_gpu = gpu.read(trace, costs, captures, selection)
@@ -174,7 +179,7 @@ def _facts_steps(steps: Steps) -> dict[str, Any]:
     return {"steps": len(steps), "marks": steps.source, "rule": steps.rule, "inferred": steps.inferred}
 
 
-def _facts_cpu(step: cpu.CpuStep) -> dict[str, Any]:
+def _facts_cpu(step: CpuStep) -> dict[str, Any]:
     return {
         "span": step.span,
         "busy": step.busy,

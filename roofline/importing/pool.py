@@ -38,10 +38,9 @@ def read(files: Sequence[Path], request: Request, workers: int | None = None) ->
     try:
         if files:
             yield importer.read(files[0])
-        rest = files[1:]
-        if custom.has_formulas() or not _can_be_shared(files, request):
-            workers = 1
-        number = min(_affordable(files) if workers is None else workers, len(rest))
+        rest, number = files[1:], 1
+        if len(rest) > 1 and not custom.has_formulas() and _can_be_shared(files, request):
+            number = min(_affordable(files) if workers is None else workers, len(rest))
         if number > 1:
             importer.close()  # the others find what the first trace cost in the cache
             yield from _read_with_others(rest, request, importer, number - 1)

@@ -11,7 +11,6 @@ import msgspec
 
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.ranks.matching import match
 
 #: No job has as many ranks.
 _MOST = 1 << 31
@@ -67,6 +66,8 @@ def with_waiting(profiles: Sequence[Profile]) -> list[Profile]:
 
     It stays None where a rank has collectives that are not on all ranks of their group.
     """
+    from roofline.ranks.matching import match
+
     matched = match(profiles)
     if not len(matched) or matched.unmatched:
         return list(profiles)

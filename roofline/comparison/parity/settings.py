@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, seconds_of, seconds_where
+from roofline.comparison.parity.mechanism import mechanism
 from roofline.comparison.parity.random import dropout, noise
 from roofline.core.cost import NOT_FUSED
-from roofline.core.executor import CALLS, COMPILED_CODE, PROGRAMS, HostLaunches, host_launches, op_by_op
+from roofline.core.executor import CALLS, PROGRAMS, HostLaunches, host_launches, op_by_op
 from roofline.core.framework import framework
 from roofline.core.schema import Compilation, Op, Profile
 from roofline.units import plain
@@ -30,14 +31,6 @@ FUSED = (
 )
 #: Settings of an optimizer that change its kernels. Its numbers (rate, betas) change no work.
 _OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel", "optimizer jit", "optimizer amsgrad")
-#: What runs a step, by the mechanism that launches its ops, where no compiler is recorded.
-_MECHANISMS = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}
-#: What ran where XLA's executor did, by the switch `jit`.
-_BY_XLA = {
-    "off": "XLA, op by op",
-    "autocluster": "XLA, auto-clustered",
-    "in part": "a TensorFlow graph, in part compiled by XLA",
-}
 #: Switches that another rule judges.
 _JUDGED = frozenset(
     ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
@@ -150,25 +143,6 @@ def _rule(run: Analysis) -> str | None:
         return "of its own" if "optimizer" in run.by("phase") else None
     undecayed = switches["optimizer"] == "AdamW" and switches.get("optimizer weight_decay") in ("0", "0.0")
     return "Adam" if undecayed else switches["optimizer"]
-
-
-def mechanism(run: Analysis) -> str:
-    """Say what runs the step, in the words of no framework: ops one by one, a graph, or compiled code."""
-    profile = run.profile
-    launched = profile.profiled.mechanism if profile.profiled else "eager"
-    if profile.compilation is not None:
-        compiler, mode = profile.compilation.compiler, profile.compilation.mode
-        if "nothing-compiled" in profile.flags:
-            return f"op by op, as {compiler} compiled nothing"
-        replayed = ", replayed as CUDA graphs" if launched == "cuda-graph" else ""
-        return f"compiled by {compiler}{f', mode {mode}' if mode else ''}{replayed}"
-    if launched == "xla-thunk":
-        jit = profile.switches.get("jit", "on")
-        # A step of the user's jits what it wants, and no switch knows of it: its programs do.
-        return _BY_XLA.get("off" if jit == "on" and op_by_op(profile) else jit, "compiled by XLA")
-    if COMPILED_CODE in profile.flags:
-        return "op by op, beside compiled code"
-    return _MECHANISMS.get(launched, launched)
 
 
 def _graphs(pair: Pair) -> list[Difference]:

@@ -9,7 +9,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.annotation import Annotation
-from roofline.comparison.parity.settings import mechanism
+from roofline.comparison.parity.mechanism import mechanism
 from roofline.core.framework import framework
 
 

@@ -10,6 +10,7 @@ import json
 import operator
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,9 @@ class _Table:
         spans = chunk.kind >= _FRAME
         if spans.any():
             for kind, parts in self._spans.items():
-                parts.append(self._span(chunk.select((chunk.kind == kind) & chunk.timed)))
+                chosen = (chunk.kind == kind) & chunk.timed
+                if chosen.any():
+                    parts.append(self._span(chunk.select(chosen), kind))
             chunk = chunk.select(~spans)
         if not len(chunk):
             return
@@ -171,18 +174,23 @@ class _Table:
         external = np.where(ids[1] >= 0, ids[1], ids[2])
         order = np.where(ids[3] >= 0, ids[3], ids[4])
         order = np.where(order >= 0, order, chunk.position)
-        name, pair = self._name_and_pair(chunk)
+        name, pair = self._name(chunk), self._pair(chunk)
         times = (chunk.start, chunk.timed, chunk.length, chunk.measured)
         self._columns.append((*times, name, pair, chunk.kind, order, ids[0], external, begin, length))
 
-    def _name_and_pair(self, chunk: chrome.Chunk) -> tuple[np.ndarray, np.ndarray]:
-        name = _codes(self._names, list(map(_NAME, chunk.events)))
-        return name, _codes(self._pairs, list(zip(map(_PID, chunk.events), map(_TID, chunk.events), strict=True)))
+    def _name(self, chunk: chrome.Chunk) -> np.ndarray:
+        return _codes(self._names, list(map(_NAME, chunk.events)))
 
-    def _span(self, chunk: chrome.Chunk) -> tuple[np.ndarray, ...]:
-        """Start and length [ns], name, thread and id of each event, all as int64 or int32."""
-        ids = np.array([_integer(value) for value in map(_ID, chunk.events)], np.int64)
-        return (chunk.start, np.where(chunk.measured, chunk.length, 0), *self._name_and_pair(chunk), ids)
+    def _pair(self, chunk: chrome.Chunk) -> np.ndarray:
+        return _codes(self._pairs, list(zip(map(_PID, chunk.events), map(_TID, chunk.events), strict=True)))
+
+    def _span(self, chunk: chrome.Chunk, kind: int) -> tuple[np.ndarray, ...]:
+        """Start and length [ns], name, thread and id of each event: a flow has no name of its own, a frame no id."""
+        if kind == _FLOW:
+            name, ids = np.full(len(chunk), _codes(self._names, [""])[0]), _integers(list(map(_ID, chunk.events)))
+        else:
+            name, ids = self._name(chunk), np.full(len(chunk), -1)
+        return chunk.start, np.where(chunk.measured, chunk.length, 0), name, self._pair(chunk), ids
 
     def _spans_of(self, kind: int, origin: int, middle: int, names: np.ndarray, threads: np.ndarray) -> Spans:
         """All events of a kind that are near the others; names, threads: what stands for the codes of each."""
@@ -303,6 +311,14 @@ def _odd_ids(text: bytes) -> tuple[list[int], bool]:
     raw = [value.get(name, -1) for name in _ID_NAMES]
     ids = [_integer(item) for item in raw]
     return ids, ids != raw
+
+
+def _integers(values: list[Any]) -> np.ndarray:
+    """int64[values]: each as `_integer` reads it; whole numbers, which they nearly always are, at once."""
+    if {*map(type, values)} <= {int}:
+        with suppress(OverflowError):
+            return np.array(values, np.int64)
+    return np.array([_integer(value) for value in values], np.int64)
 
 
 def _integer(value: Any) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from roofline.core.step import Step, scopes_through
@@ -158,7 +159,8 @@ def _analysis() -> Callable[[bytes], float] | None:
 
         inside: Any = import_module("jaxlib._jax")
         client = jax.devices("cpu")[0].client
-        read = import_module("jaxlib._hlo").HloModule.from_serialized_hlo_module_proto
+        library = import_module("jaxlib._hlo" if find_spec("jaxlib._hlo") else "jaxlib._jax")  # of 0.10.0
+        read = library.HloModule.from_serialized_hlo_module_proto
         return lambda data: float(inside.hlo_module_cost_analysis(client, read(data)).get("flops", 0.0))
     except (ImportError, AttributeError, RuntimeError):
         return None

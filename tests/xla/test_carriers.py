@@ -10,7 +10,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp
-from jaxlib import _hlo
+from hlo_oracle import hlo_library as _hlo
 from test_count import ran, unoptimised
 
 from roofline.core.step import Workload

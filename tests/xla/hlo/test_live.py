@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("jaxlib")
-from jaxlib import _hlo
+from hlo_oracle import hlo_library as _hlo
 
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.live import live

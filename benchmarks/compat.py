@@ -175,9 +175,12 @@ def results() -> list[dict[str, object]]:
 def write(rows: list[dict[str, object]]) -> None:
     """Write the page's tables: the versions that were run, and what each environment did."""
     rows = sorted(rows, key=lambda row: (len(row["extras"]), row["extras"], row["bounds"], row["python"]))
-    names = list(dict.fromkeys(name for row in rows for name in row.get("versions", ())))
-    head = [f"{row['bounds']}, {row['python']}" for row in rows]
-    versions = [[f"`{name}`", *(row.get("versions", {}).get(name, "") for row in rows)] for name in names]
+    titles = [f"{row['bounds']}, {row['python']}" for row in rows]
+    by_title: dict[str, dict[str, str]] = {}  # with a framework the other libraries are the same
+    for title, row in zip(titles, rows, strict=True):
+        by_title.setdefault(title, {}).update(row.get("versions", {}))
+    names = list(dict.fromkeys(name for versions in by_title.values() for name in versions))
+    installed = [[f"`{name}`", *(versions.get(name, "") for versions in by_title.values())] for name in names]
     outcomes = [
         (
             f"{title}{', with ' + extra if (extra := ', '.join(row['extras'][len(LIGHT) :])) else ''}",
@@ -185,11 +188,11 @@ def write(rows: list[dict[str, object]]) -> None:
             row.get("tests", "no tests").partition(" in ")[0],
             "; ".join(row["failed"]) or "none",
         )
-        for title, row in zip(head, rows, strict=True)
+        for title, row in zip(titles, rows, strict=True)
     ]
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(MARKS[0])
-    tables = (_table(("releases, Python", "ran", "tests", "failed"), outcomes), _table(("", *head), versions))
+    tables = (_table(("releases, Python", "ran", "tests", "failed"), outcomes), _table(("", *by_title), installed))
     PAGE.write_text(f"{before}{MARKS[0]}\n\n" + "\n\n".join(tables) + f"\n\n{MARKS[1]}{rest.partition(MARKS[1])[2]}")
 
 

@@ -233,8 +233,8 @@ def _near_ridge(stacked: Array, work: NDArray[np.int64], work_terms: list[Terms]
     random = statistics.generator().random((_RIDGE_RESAMPLES, 3, 1))
     agreeing = np.concatenate(
         [
-            ((stacked[:, some] / (1 - random * spreads[:, some])).argmax(axis=1) == binding[some]).sum(axis=0)
-            for some in (slice(begin, begin + _RIDGE_PIECE) for begin in range(0, len(work_terms), _RIDGE_PIECE))
+            ((stacked[:, piece] / (1 - random * spreads[:, piece])).argmax(axis=1) == binding[piece]).sum(axis=0)
+            for piece in (slice(begin, begin + _RIDGE_PIECE) for begin in range(0, len(work_terms), _RIDGE_PIECE))
         ]
     )
     return np.asarray(close | (agreeing < 0.95 * _RIDGE_RESAMPLES), bool)[work]

@@ -13,7 +13,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
-from types import FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -21,9 +21,13 @@ from IPython.core.error import UsageError
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Step
 from roofline.core.vocabulary import FRAMEWORKS
-from roofline.errors import RooflineError
+from roofline.errors import RooflineError, reason
 from roofline.measuring import in_process
 from roofline.standard_error import tell
+
+#: What helps a loop in a cell of which no step was found, or too few.
+_CURE = "Call roofline.step() at the end of each step in the cell."
+_SHORTER = "let its loop run more often."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -80,7 +84,7 @@ def _of_loop(shell: Any, cell: str, command: str) -> Profile:
         tell(f"roofline: {sentence}")
     if ended.error is not None:
         raise ended.error.with_traceback(frames_from(program.file, ended.error))
-    return ended.profiles(command)[0]
+    return ended.profiles(command, _CURE, _SHORTER)[0]
 
 
 class LoopCell:
@@ -92,23 +96,30 @@ class LoopCell:
         """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
         source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
         self.file = shell.compile.cache(source, _number(shell), raw_code=cell)
-        self._code, self._namespace = compile(source, self.file, "exec"), shell.user_ns
+        self._code, self._namespace = _compiled(shell, source, self.file, "exec"), shell.user_ns
 
     def run(self) -> None:
-        """Run it, with what JAX compiled before it in sight."""
-        seen: dict[str, Any] = {}
-        if "jax" in sys.modules:
-            from roofline.running.boundaries.jax_call import around_jitted
-
-            seen = dict(around_jitted(self._namespace))
-        before = {name: self._namespace[name] for name in seen}
-        self._namespace.update(seen)
+        """Run it, with what JAX made in earlier cells in sight."""
+        watched = self._watched()
+        originals = {name: self._namespace[name] for name in watched}
+        self._namespace.update(watched)
         try:
             exec(self._code, self._namespace)
         finally:
-            for name, watched in seen.items():
-                if self._namespace.get(name) is watched:
-                    self._namespace[name] = before[name]
+            for name, thing in watched.items():
+                if self._namespace.get(name) is thing:
+                    self._namespace[name] = originals[name]
+
+    def _watched(self) -> Mapping[str, object]:
+        if "jax" not in sys.modules:
+            return {}
+        from roofline.running.boundaries.jax_call import watched_names
+
+        try:
+            return watched_names(self._namespace)
+        except Exception as error:  # of a JAX that has changed: the cell runs all the same
+            tell(f"roofline: functions of earlier cells are not seen: {reason(error)}")
+            return {}
 
 
 def _measured(shell: Any, cell: str, asked: Any) -> Profile:
@@ -144,9 +155,9 @@ class CellStep:
         tree = ast.parse(source, self.file)
         self._names = bound_names(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self._body = compile(tree, self.file, "exec")
+        self._body = _compiled(shell, tree, self.file, "exec")
         value = ast.Expression(last.value if isinstance(last, ast.Expr) else ast.Constant(None))
-        self._value = compile(ast.fix_missing_locations(value), self.file, "eval")
+        self._value = _compiled(shell, ast.fix_missing_locations(value), self.file, "eval")
         self._namespace: dict[str, Any] = shell.user_ns
         self._before = {name: self._namespace[name] for name in self._names if name in self._namespace}
         self._gives_away = False
@@ -178,6 +189,12 @@ class CellStep:
         )
         changes = "what it changes in place or writes to files was changed each time"
         return f"The cell ran {self.runs} time{'s' if self.runs > 1 else ''}, each {begin}; {changes}."
+
+
+def _compiled(shell: Any, source: str | ast.Module | ast.Expression, file: str, mode: str) -> CodeType:
+    """Compile a cell with the future statements of the cells before it, and with none of this file."""
+    code: CodeType = compile(source, file, mode, flags=shell.compile.flags, dont_inherit=True)
+    return code
 
 
 def frames_from(file: str, error: BaseException) -> TracebackType | None:

@@ -36,17 +36,17 @@ def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
     return Path("/" if home == "~" else home) / ".cache" / "roofline"
 
 
-def read_at_most(stream: _Stream, most: int, expected: int) -> bytes:
+def read_at_most(stream: _Stream, limit: int, expected: int) -> bytes:
     """Read so many bytes at most, in one piece where there are as many as expected, or fewer.
 
-    `stream.read(most)` would reserve memory for that many, however few there are.
+    `stream.read(limit)` would reserve memory for that many, however few there are.
     """
     pieces = []
-    piece = stream.read(min(most, expected + 1))
+    piece = stream.read(min(limit, expected + 1))
     while piece:
         pieces.append(piece)
-        most -= len(piece)
-        piece = stream.read(min(most, _PIECE))
+        limit -= len(piece)
+        piece = stream.read(min(limit, _PIECE))
     return b"".join(pieces)
 
 

@@ -115,8 +115,8 @@ class _StepHook:
 def step(*results: object) -> None:
     """Mark the end of a step of a program that runs under `roofline run`: it is then measured from mark to mark.
 
-    results: of the step, for frameworks that compute asynchronously (JAX, TensorFlow). Outside of `roofline run` this
-    does nothing.
+    results: of the step, for frameworks that compute asynchronously (JAX, TensorFlow). Outside of `roofline run` and of
+    `%%roofline --loop` this does nothing.
 
     >>> for batch in loader:
     ...     train(batch)

@@ -514,6 +514,7 @@ def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
             (nodes.sequence[step:end] >= 0) & (phase[step:end] == _OPTIMIZER) & (mark[step:end] == step)
         )
         begins = step + np.flatnonzero(may_begin)
+        begins = begins[begins < backward[-1]]
         # Of those between two backward passes the first one: so many calls of the backward pass are before each.
         begins = begins[np.unique(np.searchsorted(backward, begins), return_index=True)[1]]
         if not (len(begins) and begins[0] < backward[0] and clears[begins[0] - step]):

@@ -30,12 +30,12 @@ def _compile(source: bytes, path: str) -> CodeType:
     return code
 
 
-class Runs(Protocol):
-    """What can be run with its steps watched. name: that of its profile where no model is known."""
+class WatchedProgram(Protocol):
+    """Run, while its steps are watched. name: of its profile where no model is known."""
 
     @property
     def name(self) -> str:
-        """Name it."""
+        """Name the program."""
 
     def run(self) -> None:
         """Run it to its end. Its exceptions pass through."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from weakref import WeakSet
 
 from roofline.core.schema import Profile
 from roofline.errors import MeasurementError, reason
@@ -16,7 +17,7 @@ from roofline.running.boundaries import INTERRUPTIONS, ORDER
 from roofline.running.boundary import Boundary
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measured, Measurement, Wanted
-from roofline.running.program import Runs
+from roofline.running.program import WatchedProgram
 from roofline.running.steps import Steps
 from roofline.units import seconds
 
@@ -25,6 +26,18 @@ _CURE = (
 )
 #: Calls that are listed where no step was found. By choice.
 _LISTED = 6
+_SHORTER = "let it run more of them, or have fewer measured, as with --steps 5:50."
+#: What is watched in this process; in one that it forks nothing is.
+_WATCHED: WeakSet[Steps] = WeakSet()
+
+
+def _close_all() -> None:
+    for steps in tuple(_WATCHED):
+        steps.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +87,11 @@ class Ended:
                 told.append(f"the last measurement{of_loop} failed: {loop.measurement.error}")
         return told
 
-    def profiles(self, command: str) -> list[Profile]:
-        """Make those of all that was `measured`. Raises MeasurementError with what was seen where nothing was."""
+    def profiles(self, command: str, cure: str = _CURE, shorter: str = _SHORTER) -> list[Profile]:
+        """Make those of all that was `measured`. Raises MeasurementError with what was seen where nothing was.
+
+        cure: what helps where no step was found; shorter: where the program ended too early.
+        """
         profiles = self.measurement.profiles(command)
         if profiles:
             for loop in self.steps.loops[1:]:
@@ -90,10 +106,7 @@ class Ended:
             )
         choice = self.steps.choice
         if choice is not None:
-            raise MeasurementError(
-                f"The program ended after {choice.seen} steps, before all was measured: let it run more of them, or "
-                "have fewer measured, as with --steps 5:50."
-            )
+            raise MeasurementError(f"The program ended after {choice.seen} steps, before all was measured: {shorter}")
         elsewhere, called = self.steps.elsewhere, self.steps.called
         if elsewhere:
             raise MeasurementError(
@@ -101,7 +114,7 @@ class Ended:
                 "cannot be measured: run them in the first one, or name a function that it calls for each with --step."
             )
         seen = f"seen were {_listed(called)}" if called else "no call of a framework's was seen"
-        raise MeasurementError(f"No step was found, as nothing repeats: {seen}. {_CURE}")
+        raise MeasurementError(f"No step was found, as nothing repeats: {seen}. {cure}")
 
 
 def _further_profiles(measurement: Measurement, command: str) -> list[Profile]:
@@ -123,7 +136,7 @@ def boundaries() -> tuple[Boundary, ...]:
     return tuple(import_module(f"roofline.running.boundaries.{name}").BOUNDARY for name in (*ORDER, *INTERRUPTIONS))
 
 
-def run(program: Runs, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
+def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
     imports = AfterImport(say)
@@ -132,7 +145,7 @@ def run(program: Runs, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> E
         # What waits for no library may look at once, as behind a module that there always is.
         imports.call(boundary.module or "sys", partial(boundary.watch, steps.watcher(rank)))
     imports.install()
-    os.register_at_fork(after_in_child=steps.close)
+    _WATCHED.add(steps)
     error = _error_of(program.run)
     steps.close()
     imports.remove()

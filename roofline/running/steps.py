@@ -8,6 +8,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,7 +171,8 @@ class Steps:
     def remove_hooks(self) -> None:
         """Take the hooks of the boundaries away, the last one first: two may lie around one function."""
         while self.removers:
-            self.removers.pop()()
+            with suppress(Exception):  # of a class of the program's: the others are taken away
+                self.removers.pop()()
 
     def fail(self, error: Exception) -> None:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
@@ -430,8 +432,18 @@ class StepWatcher:
         """See `boundary.Watcher`."""
         original, own = getattr(owner, name), vars(owner).get(name)
         wrapper = functools.wraps(original)(make(original))
-        setattr(owner, name, staticmethod(wrapper) if isinstance(own, staticmethod) else wrapper)
-        self.remove_by(functools.partial(delattr, owner, name) if own is None else lambda: setattr(owner, name, own))
+        placed = staticmethod(wrapper) if isinstance(own, staticmethod) else wrapper
+        setattr(owner, name, placed)
+
+        def remove() -> None:
+            if vars(owner).get(name) is not placed:
+                return  # the program has put another one there
+            if own is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+
+        self.remove_by(remove)
 
     def remove_by(self, remove: Callable[[], None]) -> None:
         """See `boundary.Watcher`."""

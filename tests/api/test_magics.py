@@ -149,7 +149,20 @@ def test_functions_that_jax_compiled_in_an_earlier_cell_are_seen(
 ) -> None:
     jax = pytest.importorskip("jax")
     double = jax.jit(lambda x: 2 * x)
-    shell.user_ns.update(jax=jax, double=double)
-    shell.run_cell("%%roofline --loop\nfor _ in range(5):\n  x = double(jax.numpy.ones(3))")
-    assert "a step: from one call of <lambda>() to the next, 5 seen" in capsys.readouterr().err
-    assert shell.user_ns["double"] is double
+    shell.user_ns.update(jax=jax, double=double, same=double, jit=jax.jit)
+    for before, name in (("assert double is same", "double"), ("triple = jit(lambda x: 3 * x)", "triple")):
+        shell.run_cell(f"%%roofline --loop\n{before}\nfor _ in range(5):\n  {name}(jax.numpy.ones(3))")
+        told = capsys.readouterr().err
+        assert "a step: from one call of <lambda>() to the next, 5 seen" in told
+        assert "let its loop run more often" in told
+    assert (shell.user_ns["double"], shell.user_ns["jit"]) == (double, jax.jit)
+
+
+def test_a_cell_is_compiled_as_the_shell_would(shell: Any) -> None:
+    shell.run_cell("from dataclasses import dataclass, fields")
+    cell = "@dataclass\nclass Size:\n  rows: int"
+    step(shell, cell)()
+    assert shell.ev("fields(Size)[0].type") is int
+    shell.run_cell("from __future__ import annotations")
+    step(shell, cell)()
+    assert shell.ev("fields(Size)[0].type") == "int"

@@ -813,6 +813,22 @@ def test_what_a_closure_computes_is_no_optimizer(clears):
         assert updates & {"add_", "_foreach_add_", "mul", "dot"}
 
 
+def test_an_update_under_autograd_behind_a_closure_is_the_optimizers():
+    """An optimizer of one's own that does without `no_grad`: what follows the backward pass is its own."""
+
+    class Plain(torch.optim.Optimizer):
+        def step(self, closure):
+            closure()
+            for weight in self.param_groups[0]["params"]:
+                weight.data.add_(weight.grad, alpha=-0.1)
+
+    net, x = nn.Linear(WIDTH, WIDTH, bias=False), torch.randn(BATCH, WIDTH)
+    optimizer = Plain(net.parameters(), {})
+    ops = listed(counted_of(lambda: optimizer.step(lambda: net(x).sum().backward())))
+    assert [op.phase for op in ops if op.name == "add_"] == ["optimizer"]
+    assert [op.phase for op in ops if op.name == "mm"] == ["forward", "backward"]
+
+
 def test_what_a_selective_checkpoint_keeps_is_not_run_again():
     """Three products that are kept; their tanh are run again. Then two gradients of each, but that of the input."""
     checkpointing = torch.utils.checkpoint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -177,6 +178,8 @@ def test_gradients_that_are_taken_outside_of_compiled_functions_train(seen: list
     seen.clear()
     jax.jit(gradients)(weight)
     assert names(seen) == [("jax_update", "loss()")]
+    assert list(inspect.signature(gradients).parameters) == ["weight"]
+    assert gradients.__reduce__()[1][0] is not gradients, "what is pickled needs nothing of ours"
 
 
 def told_apart(calls: list[Callable[[], object]]) -> int:
@@ -201,6 +204,9 @@ class Layer:
     def infer(self, x: Any) -> Any:
         return x * 2
 
+    def __call__(self, x: Any) -> Any:
+        return x - 1
+
 
 def test_jitted_functions_are_told_apart_by_what_they_are_made_of(seen: list[Any]) -> None:
     """By the function inside of a transformation, or of a partial one, and by the model whose method it is.
@@ -217,10 +223,17 @@ def test_jitted_functions_are_told_apart_by_what_they_are_made_of(seen: list[Any
 
     x = jax.numpy.ones(3)
     first, second = Layer(), Layer()
-    of_one = [single, jax.grad(single), functools.partial(single, times=3), first.apply, first.infer]
-    of_another = [double, jax.grad(double), functools.partial(double), second.apply, second.infer]
+    of_one = [single, jax.grad(single), functools.partial(single, times=3), first.apply, first.infer, first]
+    of_another = [double, jax.grad(double), functools.partial(double), second.apply, second.infer, second]
     jitted = [jax.jit(function) for function in (*of_one, *of_another)]
-    assert told_apart([functools.partial(function, x) for function in jitted]) == 10
+
+    class Compiled:
+        @functools.partial(jax.jit, static_argnums=0)
+        def apply(self, x: Any) -> Any:
+            return x + 1
+
+    methods = [Compiled().apply, Compiled().apply]
+    assert told_apart([functools.partial(function, x) for function in (*jitted, *methods)]) == 14
     again = [lambda: jax.jit(lambda y: y + 1)(x), lambda: jax.jit(Layer().apply)(x)]
     for call in again:
         assert told_apart([call]) == 1

@@ -27,6 +27,11 @@ class CompiledFunctions:
         self.inferring: Watcher | None = None
         self._train: set[Hashable] = set()
 
+    def forget(self) -> None:
+        """Report to nobody any more."""
+        self.training = self.inferring = None
+        self._train.clear()
+
     def takes_gradients(self) -> None:
         """Note that the function that is being traced takes gradients."""
         if OUTERMOST.running is not None:
@@ -70,8 +75,8 @@ def source_of(function: Any, watcher: Watcher) -> Hashable:
         inner = getattr(function, "func", None) if inner is None else inner  # of functools.partial
         owner: Any = getattr(function, "__self__", None)
         code: Hashable = getattr(function, "__code__", None)
-        if code is None and inner is None:
-            owner = function
+        if code is None and not isinstance(function, partial) and not hasattr(function, "lower"):
+            owner = function  # an object that can be called
         else:
             parts.append(code or cast("Hashable", type(function)))
         if type(owner).__name__ == "TfMethodTarget":  # what TensorFlow binds a method to instead of its object

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
-from functools import cache, partial, wraps
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
 from types import MethodType
 from typing import Any
 
@@ -21,13 +21,13 @@ class Jitted:
 
     __slots__ = ("__weakref__", "_jitted", "_label", "_source_of", "_traced")
 
-    def __init__(self, jitted: Any, function: Any, traced: Callable[[], bool]) -> None:
-        """Remember the jitted function, and of what it was made. traced: whether a call would only be traced now."""
+    def __init__(self, jitted: Any, label: str, source_of: Callable[[Watcher], Hashable]) -> None:
+        """Remember the jitted function, its name, and what tells it apart, see `CompiledFunctions.call`."""
         set_own = object.__setattr__
         set_own(self, "_jitted", jitted)
-        set_own(self, "_label", name_of(function))
-        set_own(self, "_source_of", cache(partial(source_of, function)))
-        set_own(self, "_traced", traced)
+        set_own(self, "_label", label)
+        set_own(self, "_source_of", source_of)
+        set_own(self, "_traced", _traced())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and report it where it is the outermost one, and runs."""
@@ -38,8 +38,14 @@ class Jitted:
         return result
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Bind it as a method, as a jitted function is."""
-        return self if instance is None else MethodType(self, instance)
+        """Bind it as a method, as a jitted function is; those of two objects are told apart."""
+        if instance is None:
+            return self
+
+        def source_of(watcher: Watcher) -> Hashable:
+            return self._source_of(watcher), watcher.source(instance, partial(type, instance))
+
+        return MethodType(type(self)(self._jitted, self._label, source_of), instance)
 
     def __getattr__(self, name: str) -> Any:
         """Ask the function."""
@@ -93,6 +99,32 @@ class Jitted:
         raise TypeError("the type of a jitted function does not change")
 
 
+class Gradient(Jitted):
+    """Stand for what `jax.grad` or `jax.value_and_grad` made: a call of it trains, compiled or not."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it, and report it where it is part of no compiled function."""
+        if self._traced():
+            return self._differentiate(*args, **kwargs)
+        return FUNCTIONS.call(self._source_of, self._label, self._differentiate, args, kwargs)
+
+    def _differentiate(self, *args: Any, **kwargs: Any) -> Any:
+        FUNCTIONS.takes_gradients()
+        return self._jitted(*args, **kwargs)
+
+
+def _jitted(made: Any, function: Any) -> Jitted:
+    """Wrap what `jax.jit` made of a function."""
+    return Jitted(made, name_of(function), _source_once(function))
+
+
+def _source_once(function: Any) -> Callable[[Watcher], Hashable]:
+    once: Any = cache(partial(source_of, function))
+    return once  # type: ignore[no-any-return]
+
+
 def _same(jitted: Any) -> Any:
     return jitted
 
@@ -123,12 +155,23 @@ def _traced() -> Callable[[], bool]:
     return traced
 
 
-def around_jitted(namespace: Mapping[str, object]) -> dict[str, Jitted]:
-    """Put such an object around each jitted function that has a name already, before anybody watched."""
+#: What makes functions that are seen.
+_MAKERS = ("jit", "pmap", "grad", "value_and_grad")
+
+
+def watched_names(namespace: Mapping[str, object]) -> dict[str, object]:
+    """Wrap what has a name already, before anybody watched: jitted functions, and what makes them."""
     import jax
 
+    makers = {id(maker.__wrapped__): maker for maker in (getattr(jax, name) for name in _MAKERS)}
     kind = jax.jit(lambda: None).__class__  # also of one that is watched
-    return {name: Jitted(jitted, jitted, _traced()) for name, jitted in namespace.items() if type(jitted) is kind}
+    by_id: dict[int, object] = {}
+    for thing in namespace.values():
+        if id(thing) in makers:
+            by_id[id(thing)] = makers[id(thing)]
+        elif type(thing) is kind:
+            by_id[id(thing)] = _jitted(thing, thing)
+    return {name: by_id[id(thing)] for name, thing in namespace.items() if id(thing) in by_id}
 
 
 def watch(watcher: Watcher) -> None:
@@ -136,40 +179,29 @@ def watch(watcher: Watcher) -> None:
     import jax
     from jax._src import api
 
-    traced = _traced()
-
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         def jit(*args: Any, **kwargs: Any) -> Any:
             made = original(*args, **kwargs)
             if not args and "fun" not in kwargs and not hasattr(made, "lower"):  # a decorator, from its options alone
-                return lambda function: Jitted(made(function), function, traced)
-            return Jitted(made, args[0] if args else kwargs["fun"], traced)
+                return lambda function: _jitted(made(function), function)
+            return _jitted(made, args[0] if args else kwargs["fun"])
 
         return jit
 
+    def transforming(original: Callable[..., Any]) -> Callable[..., Any]:
+        def transform(*args: Any, **kwargs: Any) -> Any:
+            gradient = original(*args, **kwargs)
+            label = f"jax.{original.__name__}({name_of(args[0] if args else kwargs['fun'])})"
+            return Gradient(gradient, label, _source_once(gradient))
+
+        return transform
+
     def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(original)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def vjp(*args: Any, **kwargs: Any) -> Any:
             FUNCTIONS.takes_gradients()
             return original(*args, **kwargs)
 
-        return call
-
-    def transforming(original: Callable[..., Any]) -> Callable[..., Any]:
-        def transform(*args: Any, **kwargs: Any) -> Any:
-            made = original(*args, **kwargs)
-            function = args[0] if args else kwargs["fun"]
-            label = f"jax.{original.__name__}({name_of(function)})"
-            source: Any = cache(partial(source_of, made))
-            made = differentiating(made)
-
-            @wraps(made)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                return made(*args, **kwargs) if traced() else FUNCTIONS.call(source, label, made, args, kwargs)
-
-            return call
-
-        return transform
+        return vjp
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -23,7 +23,7 @@ def watch(watcher: Watcher) -> None:
     sources: WeakKeyDictionary[Any, Hashable] = WeakKeyDictionary()
 
     def source(function: Any, watcher: Watcher) -> Hashable:
-        """Ask before its first call, in which TensorFlow wraps the Python function once more."""
+        """Return what tells it apart, as of before its first call, which wraps its Python function once more."""
         if function not in sources:
             sources[function] = source_of(function.python_function, watcher)
         return sources[function]

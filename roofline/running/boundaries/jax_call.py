@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from roofline.running.boundaries import _jitted
-from roofline.running.boundaries._jitted import around_jitted as around_jitted
+from roofline.running.boundaries._jitted import watched_names as watched_names
 from roofline.running.boundary import Boundary, Watcher
 
 
 def watch(watcher: Watcher) -> None:
     """Have jitted functions report, those that train as well (`jax_update`)."""
     _jitted.FUNCTIONS.inferring = watcher
+    watcher.remove_by(_jitted.FUNCTIONS.forget)
     _jitted.watch(watcher)
 
 

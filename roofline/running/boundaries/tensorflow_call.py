@@ -9,6 +9,7 @@ from roofline.running.boundary import Boundary, Watcher
 def watch(watcher: Watcher) -> None:
     """Have functions report, those that train as well (`tensorflow_update`)."""
     _tensorflow_functions.FUNCTIONS.inferring = watcher
+    watcher.remove_by(_tensorflow_functions.FUNCTIONS.forget)
     _tensorflow_functions.watch(watcher)
 
 

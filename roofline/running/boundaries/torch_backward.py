@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
 
@@ -20,6 +22,7 @@ def watch(watcher: Watcher) -> None:
                 watcher.ended("backward", "backward()")
             return result
 
+        watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
         return call
 
     watcher.wrap(torch.autograd, "backward", ending)

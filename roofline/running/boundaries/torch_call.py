@@ -35,10 +35,11 @@ def watch(watcher: Watcher) -> None:
     watcher.wrap(torch.jit.ScriptFunction, "__call__", lambda call: _reporting(call, watcher))
     original: Any = Module.__call__
     call = wraps(original)(_reporting(original, watcher))
+    knows_original = "torch._dynamo" in sys.modules
 
     def remove() -> None:
         # From its import on, Dynamo knows this function as that of modules, and any other one as the user's own.
-        if "torch._dynamo" not in sys.modules:
+        if knows_original or "torch._dynamo" not in sys.modules:
             setattr(Module, "__call__", original)  # noqa: B010
 
     setattr(Module, "__call__", call)  # noqa: B010

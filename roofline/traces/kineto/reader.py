@@ -185,7 +185,7 @@ class _Table:
         return _codes(self._pairs, list(zip(map(_PID, chunk.events), map(_TID, chunk.events), strict=True)))
 
     def _span(self, chunk: chrome.Chunk, kind: int) -> tuple[np.ndarray, ...]:
-        """Start and length [ns], name, thread and id of each event: a flow has no name of its own, a frame no id."""
+        """Return start and length [ns], name, thread and id of each: a flow has no name of its own, a frame no id."""
         if kind == _FLOW:
             name, ids = np.full(len(chunk), _codes(self._names, [""])[0]), _integers(list(map(_ID, chunk.events)))
         else:
@@ -314,7 +314,7 @@ def _odd_ids(text: bytes) -> tuple[list[int], bool]:
 
 
 def _integers(values: list[Any]) -> np.ndarray:
-    """int64[values]: each as `_integer` reads it; whole numbers, which they nearly always are, at once."""
+    """Read each as `_integer` does, int64[values]; whole numbers, which they nearly always are, at once."""
     if {*map(type, values)} <= {int}:
         with suppress(OverflowError):
             return np.array(values, np.int64)

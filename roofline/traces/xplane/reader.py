@@ -126,7 +126,7 @@ def _load(source: bytes | str | Path, name: str) -> bytes:
             with Path(source).open("rb") as file:
                 data = read_at_most(file, LARGEST + 1, os.fstat(file.fileno()).st_size)
         if data[:2] == b"\x1f\x8b":
-            # What the file itself says, modulo 2**32, and no more than that many bytes can become.
+            # A file says its own size, modulo 2**32; if that is damaged, it is no more than deflate can make of it.
             size = min(int.from_bytes(data[-4:], "little"), _DEFLATED * len(data))
             with gzip.open(io.BytesIO(data)) as file:
                 data = read_at_most(file, LARGEST + 1, size)

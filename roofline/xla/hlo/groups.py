@@ -71,8 +71,8 @@ def _adds_up(sums: Instruction, path: Path, sizes: Instruction) -> bool:
     """Tell whether these are running sums of sizes: `jax.lax.cumsum` is a window that reaches back to the first one."""
     if sums.opcode != "reduce-window" or origin(sums.operands[0], path)[0] is not sizes:
         return False
-    windows, many = sums.message.window.dimensions, sums.shape.elements
-    reaches = [(window.size, window.padding_low) for window in windows] == [(many, many - 1)]
+    windows, length = sums.message.window.dimensions, sums.shape.elements
+    reaches = [(window.size, window.padding_low) for window in windows] == [(length, length - 1)]
     return reaches and [reducer.root.opcode for reducer in sums.called] == ["add"]
 
 

@@ -11,7 +11,7 @@ from roofline.xla.hlo.classes import names_product, scope_class
 from roofline.xla.hlo.cost import cost, op_names, title
 from roofline.xla.hlo.schedule import contractions, inside, schedule
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 import hlo_oracle
 import hlo_programs
 
@@ -142,6 +142,7 @@ def test_classes_of_a_transformer():
             assert costed.op_class == "pointwise"
 
 
+@pytest.mark.skipif(jax.__version_info__ < (0, 10, 1), reason="its XLA gives single sums of them to a library")
 def test_written_out_norms_and_softmaxes_by_dataflow():
     """No scope names them: only exp(x - max) and 1 / sqrt(mean of squares) do."""
 

@@ -1,7 +1,8 @@
 # make demo   sets everything up, profiles BERT-base on this machine, and draws it
 # make test   sets everything up and runs the whole test suite in two processes (WORKERS=n for more); test-all with all
 #             examples of every property, where test takes 10, and the tests that record what others record a part of
-# make quick  what a developer needs between two edits: check, and the tests that record no whole step
+# make quick  what a developer needs between two edits: check, and the quick tests of the rooms that need no framework
+#             (40 seconds)
 # make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/one-layer.md
 #             (takes hours; goes on where it was broken off)
@@ -33,6 +34,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 WORKERS ?= 2
+# The rooms of `make quick`.
+QUICK := analysis comparison content core costs devices memory projection published ranks regression traces
 N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
@@ -54,7 +57,7 @@ test-all: .venv/installed .venv/browser check
 	$(PYTEST) --hypothesis-profile=all
 
 quick: .venv/installed check
-	$(PYTEST) -q -m "not slow and not gpu and not thorough" --hypothesis-profile=few
+	$(PYTEST) -q -m "not slow and not gpu and not thorough" --hypothesis-profile=few $(QUICK:%=tests/%)
 
 check: .venv/installed
 	$(BIN)/ruff check .

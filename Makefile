@@ -2,7 +2,7 @@
 # make test   sets everything up and runs the whole test suite in two processes (WORKERS=n for more); test-all with all
 #             examples of every property, where test takes 10, and the tests that record what others record a part of
 # make quick  what a developer needs between two edits: check, and the quick tests of the rooms that need no framework
-#             (40 seconds)
+#             (half a minute)
 # make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/one-layer.md
 #             (takes hours; goes on where it was broken off)

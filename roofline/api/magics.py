@@ -94,8 +94,7 @@ class LoopCell:
 
     def __init__(self, shell: Any, cell: str) -> None:
         """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
-        source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
-        self.file = shell.compile.cache(source, _number(shell), raw_code=cell)
+        source, self.file = _source(shell, cell)
         self._code, self._namespace = _compiled(shell, source, self.file, "exec"), shell.user_ns
 
     def run(self) -> None:
@@ -150,8 +149,7 @@ class CellStep:
 
     def __init__(self, shell: Any, cell: str) -> None:
         """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
-        source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
-        self.file = shell.compile.cache(source, _number(shell), raw_code=cell)
+        source, self.file = _source(shell, cell)
         tree = ast.parse(source, self.file)
         self._names = bound_names(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -189,6 +187,12 @@ class CellStep:
         )
         changes = "what it changes in place or writes to files was changed each time"
         return f"The cell ran {self.runs} time{'s' if self.runs > 1 else ''}, each {begin}; {changes}."
+
+
+def _source(shell: Any, cell: str) -> tuple[str, str]:
+    """Return the Python of a cell, and the name of its file."""
+    source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
+    return source, shell.compile.cache(source, _number(shell), raw_code=cell)
 
 
 def _compiled(shell: Any, source: str | ast.Module | ast.Expression, file: str, mode: str) -> CodeType:

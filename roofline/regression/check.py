@@ -152,19 +152,18 @@ def _check_steps(gates: Iterable[Gate]) -> None:
 
 def _check_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
     """Refuse to call a step slower where the machine was slower and the counts are equal. Raises MeasurementError."""
-    if not any(gate.measure == "time" and gate.status == "failed" for gate in gates):
+    slower = [gate for gate in gates if gate.measure == "time" and gate.status == "failed"]
+    if not slower:
         return
     speed = machine_speed(before, after)
     if not speed.uneven or speed.products > 1:
         return
-    for gate in gates:
-        slower = gate.measure == "time" and gate.status == "failed"
-        if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + speed.seconds)):
-            raise MeasurementError(
-                "The times of CURRENT cannot be judged: the same ops took longer there, as on a slower machine "
-                f"(matmuls {1 / speed.products:.2f} times as long, other ops {1 / speed.other_ops:.2f} times); "
-                "measure it again, or add --counts-only."
-            )
+    if any(gate.limit.allows(gate.limit.growth(before.wall, after.wall + speed.seconds)) for gate in slower):
+        raise MeasurementError(
+            "The times of CURRENT cannot be judged: the same ops took longer there, as on a slower machine "
+            f"(matmuls {1 / speed.products:.2f} times as long, other ops {1 / speed.other_ops:.2f} times); "
+            "measure it again, or add --counts-only."
+        )
 
 
 def _threads(side: Analysis) -> str | None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
+
+
+def kind_of(thing: Any, name: str, numbers: Callable[[Any], Iterable[int]]) -> tuple[str, int | None]:
+    """Tell an object by a name and by how many numbers it has, which are asked for; None where it does not tell."""
+    try:
+        return name, sum(numbers(thing))
+    except Exception:  # of a class of the program's, or of parameters without a shape yet
+        return name, None
 
 
 class Identities:

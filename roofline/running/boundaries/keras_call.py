@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
+from roofline.running.identities import kind_of
 
 #: Modules of Keras 3 and Keras 2, and their class of layers.
 _CLASSES = (("keras.src.layers.layer", "Layer"), ("tf_keras.src.engine.base_layer", "Layer"))
@@ -28,8 +29,9 @@ def watch(watcher: Watcher) -> None:
                 result = original(self, *args, **kwargs)
             finally:
                 OUTERMOST.inside = False
-            source, detail = watcher.source(self, partial(kind_of, self, "weights")), of_arguments(args, kwargs)
-            watcher.ended(source, type(self).__name__, results=(result,), model=self, detail=detail)
+            name, detail = type(self).__name__, of_arguments(args, kwargs)
+            source = watcher.source(self, partial(kind_of, self, name, partial(numbers_in, "weights")))
+            watcher.ended(source, name, results=(result,), model=self, detail=detail)
             return result
 
         return call
@@ -41,13 +43,9 @@ def watch(watcher: Watcher) -> None:
         watcher.when_imported(place[0], partial(wrap, *place))
 
 
-def kind_of(thing: Any, weights: str) -> Hashable:
-    """Tell a layer or an optimizer by its class, and by how many numbers are in a list of variables that it has."""
-    name = type(thing).__name__
-    try:
-        return name, sum(math.prod(weight.shape) for weight in getattr(thing, weights))
-    except Exception:  # of a class of the program's, or of a variable without a shape
-        return name, None
+def numbers_in(variables: str, thing: Any) -> Iterator[int]:
+    """Yield how many numbers each variable has of a list that a layer or an optimizer has."""
+    return (math.prod(variable.shape) for variable in getattr(thing, variables))
 
 
 BOUNDARY = Boundary(name="call of {label}", module="", watch=watch, backend="keras", mode="infer")

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
-from roofline.running.boundaries.keras_call import kind_of
+from roofline.running.boundaries.keras_call import numbers_in
 from roofline.running.boundary import Boundary, Watcher
+from roofline.running.identities import kind_of
 
 #: Modules of Keras 3 and Keras 2, their class of optimizers, and the method in which all its ways to update end.
 _CLASSES = (
@@ -25,7 +26,9 @@ def watch(watcher: Watcher) -> None:
         def update(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if not OUTERMOST.inside:
-                watcher.ended(watcher.source(self, partial(kind_of, self, "variables")), type(self).__name__)
+                name = type(self).__name__
+                kind = partial(kind_of, self, name, partial(numbers_in, "variables"))
+                watcher.ended(watcher.source(self, kind), name)
             return result
 
         return update

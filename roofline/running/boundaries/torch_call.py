@@ -7,7 +7,7 @@ models and be seen by the program.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial, wraps
 from typing import Any
 
@@ -15,6 +15,7 @@ from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
+from roofline.running.identities import kind_of
 
 
 def watch(watcher: Watcher) -> None:
@@ -60,7 +61,7 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             name = type(self._modules.get("_orig_mod", self)).__name__
             # One that holds nothing, as a loss, may be made anew for each call.
             has_state = self._parameters or self._modules or self._buffers
-            source = watcher.source(self, partial(kind_of, name, self)) if has_state else name
+            source = watcher.source(self, partial(kind_of, self, name, parameters_of)) if has_state else name
             watcher.ended(source, _label(name, self.training, with_gradients), model=self, detail=detail)
         else:
             source = watcher.source(self, lambda: self.name)
@@ -98,12 +99,9 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
     return call
 
 
-def kind_of(name: str, module: Any) -> tuple[str, int | None]:
-    """Tell a module by its class and by how many numbers its parameters have."""
-    try:
-        return name, sum(parameter.numel() for parameter in module.parameters())
-    except Exception:  # of a class of the program's, or of parameters without a shape yet
-        return name, None
+def parameters_of(module: Any) -> Iterator[int]:
+    """Yield how many numbers each parameter of a module has."""
+    return (parameter.numel() for parameter in module.parameters())
 
 
 @cache
@@ -119,5 +117,5 @@ BOUNDARY = Boundary(
     backend="torch",
     mode="infer",
     at_begin=True,
-    parameters=lambda module: sum(parameter.numel() for parameter in module.parameters()),
+    parameters=lambda module: sum(parameters_of(module)),
 )

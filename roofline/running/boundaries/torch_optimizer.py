@@ -8,12 +8,13 @@ leaves out, as its gradients are not finite, ends a step, too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundary import Boundary, Watcher
+from roofline.running.identities import kind_of
 
 #: What a step contains whose update a GradScaler leaves out.
 SKIPPED = "an update skipped by GradScaler"
@@ -29,15 +30,12 @@ class _Updates(threading.local):
     def ended(self, optimizer: Any) -> None:
         """Report that an update has ended, or was left out."""
         name = type(optimizer).__name__
-        self._watcher.ended(self._watcher.source(optimizer, partial(_kind, name, optimizer)), name)
+        self._watcher.ended(self._watcher.source(optimizer, partial(kind_of, optimizer, name, _updated)), name)
 
 
-def _kind(name: str, optimizer: Any) -> tuple[str, int | None]:
-    """Tell an optimizer by its class and by how many numbers it updates."""
-    try:
-        return name, sum(weight.numel() for group in optimizer.param_groups for weight in group["params"])
-    except Exception:  # of a class of the program's, in the middle of its update
-        return name, None
+def _updated(optimizer: Any) -> Iterator[int]:
+    """Yield how many numbers each weight has that an optimizer updates."""
+    return (weight.numel() for group in optimizer.param_groups for weight in group["params"])
 
 
 def watch(watcher: Watcher) -> None:

@@ -10,6 +10,7 @@ from roofline.core.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
+from roofline.running.identities import kind_of
 
 
 def watch(watcher: Watcher) -> None:
@@ -28,7 +29,7 @@ def watch(watcher: Watcher) -> None:
                 OUTERMOST.inside = False
             prompt = next(iter(args), kwargs.get("inputs", kwargs.get("input_ids")))
             sizes = {} if self.config.is_encoder_decoder else _sizes(prompt, result)
-            kind = partial(torch_call.kind_of, type(self).__name__, self)
+            kind = partial(kind_of, self, type(self).__name__, torch_call.parameters_of)
             label, detail = f"{type(self).__name__}.generate()", tuple(sizes.values())
             watcher.ended(watcher.source(self, kind), label, model=self, detail=detail, sizes=sizes)
             return result

@@ -62,7 +62,8 @@ class Wanted:
         many, few = (protocol.profiled_steps(0.0, plain) for plain in (protocol.CPU_STEPS, protocol.CPU_LEAST))
         counts = (many, few, protocol.CPU_LEAST)
         profiled = next(count for count in counts if room >= _steps_for(protocol.CPU_LEAST, count))
-        return min(protocol.CPU_STEPS, room - _steps_for(0, profiled)), profiled
+        plain = range(protocol.CPU_LEAST, protocol.CPU_STEPS + 1)
+        return max(count for count in plain if room >= _steps_for(count, profiled)), profiled
 
 
 def _least() -> int:
@@ -71,10 +72,12 @@ def _least() -> int:
 
 def _steps_for(plain: int, profiled: int) -> int:
     """Return how many steps of a loop a measurement takes at most, see `recording.record`."""
-    first, counted, between = 1, 2, profiled + 1
+    first, counted = 1, 2
     before = first + counted + protocol.warm_up("cuda", 0.0)
     after = protocol.SINGLE_STEPS + protocol.watched_steps(0.0)
-    return before + plain + between + profiled * (1 + protocol.settling(0.0)) + after
+    settling = protocol.settling(0.0)
+    stretches = plain + min(plain, (profiled + 1) * settling)
+    return before + stretches + profiled * (1 + settling) + after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

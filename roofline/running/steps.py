@@ -114,13 +114,12 @@ class Steps:
         self._looks_on = False
         self._thread = threading.get_ident()
         self._periods = [Periods() for _ in boundaries]
-        #: (rank, source) -> number of its ends.
-        self._ends: Counter[tuple[int, Hashable]] = Counter()
+        #: For each boundary: (source, label) -> number of its ends.
+        self._ends: list[Counter[tuple[Hashable, str]]] = [Counter() for _ in boundaries]
         #: Ranks of the boundaries that were seen or are expected.
         self._ranks: set[int] = set()
-        #: Rank -> number of its ends, and what these were when a boundary that may cease was seen last.
-        self._totals: Counter[int] = Counter()
-        self._before: Counter[int] | None = None
+        #: Number of ends of each boundary when one that may cease was seen last.
+        self._before: list[int] | None = None
         #: The models of the current step, by their `id`: (rank of who reported it, the model).
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
@@ -129,8 +128,7 @@ class Steps:
         self.closed = False
         #: What takes the hooks of the boundaries away, in the order in which they were made.
         self.removers: list[Callable[[], None]] = []
-        #: What was called: name -> number of calls; and in other threads than the program's own.
-        self.called: Counter[str] = Counter()
+        #: What was called in other threads than the program's own: name -> number of calls.
         self.elsewhere: Counter[str] = Counter()
 
     @property
@@ -141,6 +139,15 @@ class Steps:
     def watcher(self, rank: int) -> StepWatcher:
         """Make the watcher of a boundary."""
         return StepWatcher(self, rank)
+
+    @property
+    def called(self) -> Counter[str]:
+        """Count what was called in the program's own thread: name -> number of calls."""
+        called: Counter[str] = Counter()
+        for ends in self._ends:
+            for (_, label), number in ends.items():
+                called[label] += number
+        return called
 
     @property
     def listens(self) -> bool:
@@ -213,11 +220,9 @@ class Steps:
         if not self._is_here:
             self.elsewhere[label] += 1
             return
-        self.called[label] += 1
-        self._ends[rank, source] += 1
-        self._totals[rank] += 1
+        self._ends[rank][source, label] += 1
         if self._boundaries[rank].may_cease:
-            self._before = self._totals.copy()
+            self._before = [ends.total() for ends in self._ends]
         elif self._before is not None:
             self._give_up_what_ceased(rank, self._before)
         if rank not in self._ranks or (self.choice is not None and rank < self.choice.rank):
@@ -268,9 +273,9 @@ class Steps:
         if self.choice is not None and rank < self.choice.rank and not self.measurement.settled:
             self._begin_anew()
 
-    def _give_up_what_ceased(self, rank: int, before: Counter[int]) -> None:
+    def _give_up_what_ceased(self, rank: int, before: Sequence[int]) -> None:
         """Give up boundaries that have not been seen for more of the program's updates than there were before."""
-        if self._boundaries[rank].mode != "train" or self._totals[rank] <= 2 * before[rank]:
+        if self._boundaries[rank].mode != "train" or self._ends[rank].total() <= 2 * before[rank]:
             return
         self._before = None
         ceased = {rank for rank in self._ranks if self._boundaries[rank].may_cease}
@@ -296,7 +301,7 @@ class Steps:
     def _seen(self, choice: Choice) -> int:
         """Count the steps, from the ends of all that is in one."""
         keys = choice.period.keys
-        return sum(self._ends[choice.rank, source] for source in set(keys)) // len(keys)
+        return sum(number for (source, _), number in self._ends[choice.rank].items() if source in keys) // len(keys)
 
     def _end_step(self, choice: Choice, results: tuple[object, ...]) -> None:
         """Count a step that ends now, and let the measurement see it."""

@@ -119,14 +119,16 @@ WATCHED = ["timed"] * 3
 
 
 def test_plain_and_profiled_steps_take_turns() -> None:
-    """One step that does not count before each stretch; 3 steps of 10 ms settle a profiler."""
-    recorder = ran(Plan(device="cpu", steps=4, profiled_steps=2))
-    turn = ["timed", ("plain", 1), ("profiled", 1, 3)]
-    turns = [*turn, *turn, "timed", ("plain", 2)]
-    assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 2, 0.01)]
-    assert (recorder.plain.ran, recorder.plain.compiling) == (4 + 3 * 4, 3 * 0.5)
-    assert len(recorder.plain.wall.steps) == 4
-    assert recorder.plain.wall.numbers == (0, 10, 20, 21), "nine others lie between, of which four fill a queue"
+    """3 steps of 10 ms settle before each profiled one and each stretch, of which 9 plain ones make 3."""
+    recorder = ran(Plan(device="cpu", steps=9, profiled_steps=3))
+    stretch, profiled = ["timed", "timed", "timed", ("plain", 3)], ("profiled", 1, 3)
+    turns = [*stretch, profiled, *stretch, profiled, profiled, *stretch]
+    assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 3, 0.01)]
+    assert (recorder.plain.ran, recorder.plain.compiling) == (9 + 3 * 4, 3 * 0.5)
+    assert len(recorder.plain.wall.steps) == 9
+    between = [4 + 3 + 4, 2 * 4 + 3 + 4]  # profiled ones with what settles before, what settles, four that fill a queue
+    assert between == [11, 15]
+    assert recorder.plain.wall.numbers == (0, 1, 2, 14, 15, 16, 32, 33, 34)
     assert recorder.plain.wall.single == (0.01,) * 3
     assert recorder.plain.asleep == pytest.approx(0.0, abs=1e-4), "its steps only take notes"
 
@@ -163,17 +165,15 @@ def test_steps_are_expected_to_return() -> None:
     ]
 
 
-def test_few_steps_are_spread_over_the_profiled_ones() -> None:
+def test_no_stretch_is_shorter_than_what_settles_before_it() -> None:
     recorder = ran(Plan(device="cpu", steps=3, profiled_steps=5))
-    assert [each for each in recorder.asked if each[0] in ("plain", "profiled")] == [
-        ("profiled", 1, 3), ("plain", 1), ("profiled", 1, 3), ("profiled", 1, 3), ("plain", 1), ("profiled", 1, 3),
-        ("profiled", 1, 3), ("plain", 1),
-    ]  # fmt: skip
+    turns = ["timed", ("plain", 1), *[("profiled", 1, 3)] * 5, "timed", "timed", ("plain", 2)]
+    assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 5, 0.01)]
 
 
 def test_plain_steps_alone_and_counting_alone() -> None:
     plain = ran(Plan(device="cpu", steps=3, plain_only=True))
-    assert plain.asked == ["first", "timed", "timed", "memory", "timed", ("plain", 3), *SINGLE]
+    assert plain.asked == ["first", "timed", "timed", "memory", *["timed"] * 3, ("plain", 3), *SINGLE]
     counted = ran(Plan(device="cpu", count_only=True))
     assert counted.asked == ["first", "memory", "count"]
     assert (counted.plain.ran, counted.plain.wall.steps) == (0, ())

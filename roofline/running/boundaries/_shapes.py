@@ -14,8 +14,9 @@ def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
     shapes = []
     for value in values:
         try:
-            if hasattr(value, "shape"):
-                shapes.append(tuple(value.shape))
+            shape = getattr(value, "shape", None)
+            if shape is not None:
+                shapes.append(tuple(shape))
         except Exception:
             shapes.append(())
     return tuple(shapes)

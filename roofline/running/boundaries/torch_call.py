@@ -33,9 +33,9 @@ def watch(watcher: Watcher) -> None:
         return compile
 
     watcher.wrap(torch, "compile", compiling)
-    watcher.wrap(torch.jit.ScriptFunction, "__call__", lambda call: _reporting(call, watcher))
+    watcher.wrap(torch.jit.ScriptFunction, "__call__", lambda call: _of_script(call, watcher))
     original: Any = Module.__call__
-    call = wraps(original)(_reporting(original, watcher))
+    call = wraps(original)(_of_modules(original, watcher))
     knows_original = "torch._dynamo" in sys.modules
 
     def remove() -> None:
@@ -48,24 +48,43 @@ def watch(watcher: Watcher) -> None:
     watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
 
 
-def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
+def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
     import torch
     from torch.nn import Module
+
+    is_torchs_own = original is Module._wrapped_call_impl
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if OUTERMOST.inside or not watcher.wanted:
+            if not is_torchs_own:
+                return original(self, *args, **kwargs)
+            # What PyTorch's own does. A step has many of these calls, and one more frame is a third of what each costs.
+            compiled = self._compiled_call_impl
+            return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        # The module that torch.compile puts around another one has that one's name.
+        name = type(self._modules.get("_orig_mod", self)).__name__
+        # One that holds nothing, as a loss, may be made anew for each call.
+        has_state = self._parameters or self._modules or self._buffers
+        source = watcher.source(self, partial(kind_of, self, name, parameters_of)) if has_state else name
+        label = _label(name, self.training, torch.is_grad_enabled())
+        watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs))
+        OUTERMOST.inside = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            OUTERMOST.inside = False
+
+    return call
+
+
+def _of_script(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
+    import torch
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
             return original(self, *args, **kwargs)
-        detail, with_gradients = of_arguments(args, kwargs), torch.is_grad_enabled()
-        if isinstance(self, Module):
-            # The module that torch.compile puts around another one has that one's name.
-            name = type(self._modules.get("_orig_mod", self)).__name__
-            # One that holds nothing, as a loss, may be made anew for each call.
-            has_state = self._parameters or self._modules or self._buffers
-            source = watcher.source(self, partial(kind_of, self, name, parameters_of)) if has_state else name
-            watcher.ended(source, _label(name, self.training, with_gradients), model=self, detail=detail)
-        else:
-            source = watcher.source(self, lambda: self.name)
-            watcher.ended(source, _label(self.name, True, with_gradients), detail=detail)
+        label = _label(self.name, True, torch.is_grad_enabled())
+        watcher.ended(watcher.source(self, lambda: self.name), label, detail=of_arguments(args, kwargs))
         OUTERMOST.inside = True
         try:
             return original(self, *args, **kwargs)

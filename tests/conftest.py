@@ -110,10 +110,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
-def _make_kineto():
-    name = "make_kineto"
+def _maker(name):
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, HERE / "data" / "make_kineto.py")
+        spec = importlib.util.spec_from_file_location(name, HERE / "data" / f"{name}.py")
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
@@ -121,7 +120,12 @@ def _make_kineto():
 
 @pytest.fixture(scope="session")
 def make_kineto():
-    return _make_kineto()
+    return _maker("make_kineto")
+
+
+@pytest.fixture(scope="session")
+def make_rocprof():
+    return _maker("make_rocprof")
 
 
 @pytest.fixture(scope="session")
@@ -140,6 +144,6 @@ def recorded():
 def pytest_generate_tests(metafunc):
     """A test that takes `damaged` runs once for each way to spoil the synthetic trace, as (name, bytes)."""
     if "damaged" in metafunc.fixturenames:
-        make = _make_kineto()
+        make = _maker("make_kineto")
         cases = list(make.damaged(make.training(1).write()))
         metafunc.parametrize("damaged", cases, ids=[name for name, _ in cases])

@@ -34,6 +34,11 @@ SHAPES = (
     "Recorded without shapes, so no work is known. A minimum time needs an op's work and the device's ceilings: record "
     "with torch.profiler.profile(record_shapes=True, ...) and import that trace."
 )
+KERNELS_ALONE = (
+    "Recorded without shapes, so no work is known: rocprofv3 records kernels and calls, no ops. A minimum time needs "
+    "an op's work and the device's ceilings: where PyTorch runs the step, record it with "
+    "torch.profiler.profile(record_shapes=True, ...) and import that trace."
+)
 GRAPHS = (
     "Kernels were replayed from a graph, and the trace does not say which op each is of, so their work is not known: "
     "import with --capture TRACE, a trace of the program while it captures its graphs, or record a step without graphs."
@@ -101,12 +106,12 @@ def rows_of(counted: Counted, timed: Timed, kind: str, device: Device, modules: 
 
 
 def notes_of(
-    counted: Counted, timed: Timed, shapes: bool, device: Device, captured: bool
+    counted: Counted, timed: Timed, shapes: bool, device: Device, captured: bool, unshaped: str = SHAPES
 ) -> tuple[list[str], list[str]]:
-    """(sentences on what to record or give for a fuller profile, flags)."""
+    """(sentences on what to record or give for a fuller profile, flags). unshaped: what to say where shapes lack."""
     notes, flags = [], []
     if not shapes:
-        notes.append(SHAPES)
+        notes.append(unshaped)
         flags.append("no-shapes")
     unattributed = time_cuda.flags(timed)
     if unattributed and not captured:

@@ -1,4 +1,7 @@
-"""The profile of a Kineto trace, of a GPU or of a CPU, and what the trace says of itself."""
+"""The profile of a Kineto trace, of a GPU or of a CPU, and what the trace says of itself.
+
+A trace of rocprofv3 has the same tables, without ops: what launched its kernels is any program of HIP.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from roofline.costs.counted import Counted
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import gpu
 from roofline.importing.assembly import (
+    KERNELS_ALONE,
     LONGEST,
+    SHAPES,
     assembled,
     bounded,
     check_kind,
@@ -35,8 +40,9 @@ from roofline.importing.selection import ALL, Selection, trimmed
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import time_cuda
 from roofline.timing.timed import Timed, profiled
-from roofline.traces.kineto.reader import KERNEL, KinetoTrace
+from roofline.traces.kineto.reader import KERNEL, TORCH, KinetoTrace
 from roofline.traces.kineto.steps import Steps
+from roofline.traces.rocprof.reader import ROCPROFV3
 
 if TYPE_CHECKING:
     from roofline.importing.cpu import CpuStep
@@ -70,9 +76,12 @@ def profile(
     asked = named if requested is None else requested
     check_kind(file, read.kind, asked)
     mechanism = time_cuda.mechanism(read.timed)
-    device = _with_launch_floors(asked, trace, mechanism)
+    by_torch = trace.recorder == TORCH
+    backend = "torch" if by_torch else "hip"
+    device = _with_launch_floors(asked, trace, executor_name(backend, mechanism))
     modules = any(map(has_modules, (trace, *captures)))
-    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures))
+    unshaped = SHAPES if by_torch else KERNELS_ALONE
+    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures), unshaped)
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
         notes.append(f"Several cards have the name {named.name}: give --device {' or '.join(cards)}.")
@@ -80,7 +89,7 @@ def profile(
     warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *read.left_out]
     return assembled(
         name=model_name(file) + (f"-rank{rank.number}" if several else ""),
-        backend="torch",
+        backend=backend,
         command=command,
         date=_date(trace),
         device=device,
@@ -151,11 +160,11 @@ def _lacking(costs: Costs) -> list[str]:
     return notes
 
 
-def _with_launch_floors(device: Device, trace: KinetoTrace, mechanism: str) -> Device:
+def _with_launch_floors(device: Device, trace: KinetoTrace, executor: str) -> Device:
     """Add what a kernel and a copy take at least, as far as the trace has enough of them."""
     kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
     tick = coarse_tick(lasted, trace.device.start)
-    device = with_launch_floor(device, executor_name("torch", mechanism), lasted[kernel], tick)
+    device = with_launch_floor(device, executor, lasted[kernel], tick)
     return with_launch_floor(device, COPY, lasted[~kernel], tick)
 
 
@@ -247,7 +256,7 @@ def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
 
 
 def _is_rocm(trace: KinetoTrace) -> bool:
-    if any(str(key).startswith("hip_") for key in trace.metadata):
+    if trace.recorder == ROCPROFV3 or any(str(key).startswith("hip_") for key in trace.metadata):
         return True
     return any(trace.names[code].startswith("hip") for code in np.unique(trace.launches.name).tolist())
 

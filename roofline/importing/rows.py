@@ -26,6 +26,7 @@ from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.rows import Rows
 
 BEFORE = "launched before the trace began, or the launch is not in it"
+UNRECORDED = "the trace holds no call that launches anything, so that nothing says what launched it"
 UNCAPTURED = "replayed from a graph of which no capture at hand runs the same kernels"
 UNSURE = (
     "replayed from a graph of which captures with other shapes fit as well, and nothing recorded tells which it was"
@@ -33,7 +34,7 @@ UNSURE = (
 REPEATED = "its ids are repeated or contradict each other, so that its launch is not known"
 DIFFERENT = "in a part of the step that is not in the counted one"
 _TIMELESS = "a kernel of it has no duration in the trace"
-_PLACES = {BEFORE: "(launched before the trace)", REPEATED: "(not joined to a launch)"}
+_PLACES = {BEFORE: "(launched before the trace)", REPEATED: "(not joined to a launch)", UNRECORDED: ""}
 _TWIN = "launched before the window; its twin's work"
 
 
@@ -58,6 +59,7 @@ class Table:
         """batches: of the serving engine in whose step each counted graph launch lies, by its number."""
         self._batches = batches
         self._trace, self._links, self._base, self._replays = trace, links, counted, replays
+        self._before = BEFORE if len(trace.launches) else UNRECORDED
         self._ops = list(counted.ops)
         self._names = list(counted.names_of_ops)
         self._scopes = list(counted.scopes)
@@ -77,7 +79,7 @@ class Table:
         unowned = unowned[owner[unowned] < 0]
         why = np.where(self._links.unsure[unowned], 2, self._links.launch[unowned] < 0).astype(np.int32)
         codes, place = np.unique(np.stack([self._trace.device.name[unowned], why]), axis=1, return_inverse=True)
-        reasons = (DIFFERENT, BEFORE, REPEATED)
+        reasons = (DIFFERENT, self._before, REPEATED)
         lost_rows = [self._lost(self._trace.names[name], reasons[reason]) for name, reason in codes.T.tolist()]
         owner[unowned] = np.asarray([*lost_rows, -1], np.int64)[place.ravel()]
         return owner
@@ -113,7 +115,7 @@ class Table:
             costed = costs.lone(self._trace, event)
             if costed is not None:
                 name = self._trace.names[int(self._trace.device.name[event])]
-                why = REPEATED if self._links.unsure[event] else BEFORE if self._links.launch[event] < 0 else ""
+                why = REPEATED if self._links.unsure[event] else self._before if self._links.launch[event] < 0 else ""
                 scope = self._place(_PLACES.get(why, ""))
                 copy_rows[place] = self._add(("copy", event), name, costed, scope, phase, True)
         return copy_rows

@@ -1,4 +1,4 @@
-"""Turn the traces of torch.profiler into profiles, one after another, with what they share read once."""
+"""Turn traces of torch.profiler or rocprofv3 into profiles, one after another, with what they share read once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from roofline.importing.work import cache
 from roofline.importing.work.costs import Costs
 from roofline.pytorch.inductor.triton_source import Sources
 from roofline.traces.kineto import reader
+from roofline.traces.rocprof import reader as rocprof
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class Importer:
         rank = None
         self._costs.forget()
         try:
-            trace = reader.read(file)
+            trace = rocprof.read(file) if rocprof.recognises(file) else reader.read(file)
             rank = rank_of(trace.metadata)
             asked = self._request
             profile = from_kineto.profile(

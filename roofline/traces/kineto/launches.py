@@ -15,7 +15,7 @@ import numpy as np
 
 from roofline.traces import nesting
 from roofline.traces.kineto.events import Events
-from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
+from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, TORCH, KinetoTrace
 
 _LAUNCH = re.compile(r"Launch|Memcpy|Memset", re.IGNORECASE)
 _GRAPH = re.compile(r"GraphLaunch", re.IGNORECASE)
@@ -81,7 +81,8 @@ def plain_name(name: str) -> str:
 def impossible(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     """bool[device]: the device event cannot be of the launch that was found for it, `launch`: int64[device] or -1."""
     wrong: np.ndarray = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
-    wrong |= _shared(trace, calls, np.where(wrong, -1, launch))
+    if trace.recorder == TORCH:  # rocprofv3 gives all that a call launches the number of the call
+        wrong |= _shared(trace, calls, np.where(wrong, -1, launch))
     wrong |= _disordered(trace, calls, np.where(wrong, -1, launch))
     return wrong
 

@@ -22,8 +22,9 @@ from roofline.errors import InputError
 from roofline.traces.chrome import json as chrome_json
 from roofline.traces.chrome import reader as chrome
 from roofline.traces.chrome.reader import Repair
-from roofline.traces.kineto.events import COLUMNS, NO_SPANS, Arguments, Events, Spans
+from roofline.traces.kineto.events import NO_SPANS, Arguments, Events, Spans
 
+TORCH = "torch.profiler"
 KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync", "operator")
 OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC, _OPERATOR = range(len(KINDS))
 
@@ -87,7 +88,7 @@ class KinetoTrace:
     `threads`: (pid, tid) as text. `origin` [ns]: the trace's own time at 0; with `base_time` [ns] added, where
     not None, since the epoch.
     `recorded`: number of events in the file, of all kinds. `accelerator`: one of a kind that we cannot read, if it is
-    the trace of such a one.
+    the trace of such a one. `recorder`: what wrote the trace, TORCH or another profiler whose format has such tables.
     """
 
     ops: Events
@@ -107,6 +108,7 @@ class KinetoTrace:
     recorded: int
     metadata: dict[str, Any]
     accelerator: str | None = None
+    recorder: str = TORCH
 
     def matches(self, pattern: re.Pattern[str], codes: np.ndarray) -> np.ndarray:
         """bool per event: whether a pattern is in its name, of events by the numbers of their names.
@@ -192,37 +194,27 @@ class _Table:
             name, ids = self._name(chunk), np.full(len(chunk), -1)
         return chunk.start, np.where(chunk.measured, chunk.length, 0), name, self._pair(chunk), ids
 
-    def _spans_of(self, kind: int, origin: int, middle: int, names: np.ndarray, threads: np.ndarray) -> Spans:
+    def _spans_of(self, kind: int, times: Times, names: np.ndarray, threads: np.ndarray) -> Spans:
         """All events of a kind that are near the others; names, threads: what stands for the codes of each."""
         parts = self._spans[kind]
         if not parts:
             return NO_SPANS
         start, length, name, pair, ids = map(np.concatenate, zip(*parts, strict=True))
-        rows = np.flatnonzero((np.abs(start - middle) <= _DAY) & (length >= 0) & (length <= _DAY))
+        rows = np.flatnonzero((np.abs(start - times.middle) <= _DAY) & (length >= 0) & (length <= _DAY))
         rows = rows[np.argsort(start[rows], kind="stable")]
-        start = start[rows] - origin
+        start = start[rows] - times.origin
         return Spans(start, start + length[rows], names[name[rows]], threads[pair[rows]], ids[rows])
 
     def trace(self, reader: chrome.Reader, trace_name: str) -> KinetoTrace:
         """All chunks as tables."""
         start, timed, length, measured, *columns_by_event = map(np.concatenate, zip(*self._columns, strict=True))
         self._columns = []
-        if not timed.any():
-            raise InputError(f"no event of {trace_name} has a usable time; record the trace again.")
-        times = start[timed]
-        middle = np.partition(times, len(times) // 2)[len(times) // 2]  # the median, and one of the times
-        near = timed & (np.abs(start - middle) <= _DAY)
-        measured &= (length >= 0) & (length <= _DAY)
+        times = settle(start, timed, length, measured, trace_name)
         repairs = [
             *reader.repairs,
-            Repair("events without a usable time dropped", int((~timed).sum())),
-            Repair("events more than a day away from the others dropped", int((timed & ~near).sum())),
-            Repair("events with a missing or impossible duration counted as 0 ns", int((near & ~measured).sum())),
+            *times.repairs,
             Repair("events with ids that are not numbers or too large", self._odd),
         ]
-        length[~measured] = 0
-        origin = int(start[near].min())
-        start = np.where(near, start - origin, 0)
         texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
         name_code, pair, kind, order, correlation, external, begin, size = columns_by_event
         names, of_names = _merged(texts)
@@ -231,14 +223,13 @@ class _Table:
         if operators.any():
             kind = np.where(operators, np.where(_are_ranges(names)[name_code], ANNOTATION, OP), kind).astype(np.int8)
         threads, of_threads = _merged((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs)
-        columns = (start, start + length, name_code, of_threads[pair], kind, order, correlation, external)
-        args = Arguments(self._buffers, begin, size)
+        events = Events(
+            times.start, times.end, name_code, of_threads[pair], kind, order, correlation, external,
+            Arguments(self._buffers, begin, size),
+        )  # fmt: skip
 
         def table(*kinds: int) -> Events:
-            rows = np.flatnonzero(near & np.isin(kind, kinds))
-            rows = rows[np.lexsort((order[rows], start[rows]))]
-            chosen = {name: column[rows] for name, column in zip(COLUMNS, columns, strict=True)}
-            return Events(**chosen, args=args.select(rows))
+            return sorted_by_start(events, times.near & np.isin(kind, kinds))
 
         header = reader.header
         base, shapes, devices = (header.get(k) for k in ("baseTimeNanoseconds", "record_shapes", "deviceProperties"))
@@ -248,13 +239,13 @@ class _Table:
             device=table(KERNEL, MEMCPY, MEMSET),
             annotations=table(ANNOTATION),
             waits=table(SYNC),
-            frames=self._spans_of(_FRAME, origin, middle, of_names, of_threads),
-            flows=self._spans_of(_FLOW, origin, middle, of_names, of_threads),
+            frames=self._spans_of(_FRAME, times, of_names, of_threads),
+            flows=self._spans_of(_FLOW, times, of_names, of_threads),
             names=names,
             threads=threads,
             device_properties=tuple(d for d in devices if isinstance(d, dict)) if isinstance(devices, list) else (),
             warnings=tuple(repair for repair in repairs if repair.count),
-            origin=origin,
+            origin=times.origin,
             base_time=base if isinstance(base, int) else None,
             record_shapes=None if shapes is None else bool(shapes),
             recorded=reader.recorded,
@@ -263,6 +254,48 @@ class _Table:
                 (list(_ACCELERATORS)[k - len(KINDS)] for k in np.unique(kind).tolist() if k >= len(KINDS)), None
             ),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """Hold the times of events [ns], int64: `start` and `end` after `origin`, the first one; `middle` is their median.
+
+    near: bool, which events have a usable time: the others are to be left out.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    near: np.ndarray
+    origin: int
+    middle: int
+    repairs: tuple[Repair, ...]
+
+
+def settle(start: np.ndarray, timed: np.ndarray, length: np.ndarray, measured: np.ndarray, trace_name: str) -> Times:
+    """Mend the times of events: leave out what has none or lies a day from the others; 0 ns for an impossible length.
+
+    start, length: int64 [ns]. timed, measured: bool, which of them are numbers. Raises InputError where none is.
+    """
+    if not timed.any():
+        raise InputError(f"no event of {trace_name} has a usable time; record the trace again.")
+    times = start[timed]
+    middle = np.partition(times, len(times) // 2)[len(times) // 2]  # the median, and one of the times
+    near = timed & (np.abs(start - middle) <= _DAY)
+    measured = measured & (length >= 0) & (length <= _DAY)
+    origin = int(start[near].min())
+    start = np.where(near, start - origin, 0)
+    repairs = (
+        Repair("events without a usable time dropped", int((~timed).sum())),
+        Repair("events more than a day away from the others dropped", int((timed & ~near).sum())),
+        Repair("events with a missing or impossible duration counted as 0 ns", int((near & ~measured).sum())),
+    )
+    return Times(start, start + np.where(measured, length, 0), near, origin, int(middle), repairs)
+
+
+def sorted_by_start(events: Events, chosen: np.ndarray) -> Events:
+    """Return the events that a mask marks, sorted by (start, order)."""
+    rows = np.flatnonzero(chosen)
+    return events.select(rows[np.lexsort((events.order[rows], events.start[rows]))])
 
 
 def _are_ranges(names: Sequence[str]) -> np.ndarray:

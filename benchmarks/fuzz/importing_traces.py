@@ -1,4 +1,4 @@
-"""Make profiles of traces of others: whole, in part, with the capture of their graphs, of XLA's profiler."""
+"""Make profiles of traces: whole, in part, with a capture of their graphs, of rocprofv3, and of XLA's profiler."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from roofline.importing.work import cache as cost_cache
 from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import reader
 from roofline.traces.kineto.reader import KinetoTrace
+from roofline.traces.rocprof import reader as rocprof
 
 # They read datasheets, rules and installed versions from files, which change in no execution.
 devices._sheets = cache(devices._sheets)
@@ -42,6 +43,11 @@ def import_kineto(data: bytes) -> None:
 def import_part(data: bytes) -> None:
     """Make a profile of a part of a trace, its steps between marks of a name."""
     _profile(reader.read(data), selection=selected("0:2", "aten::mm", ":500"))
+
+
+def import_rocprof(data: bytes) -> None:
+    """Make a profile of a trace of rocprofv3."""
+    _profile(rocprof.read(data))
 
 
 @cache
@@ -90,6 +96,7 @@ def _captures() -> Iterator[bytes]:
 TARGETS = {
     "kineto": Target(import_kineto, trace_seeds.kineto, mutation.of_json),
     "kineto-part": Target(import_part, _marked, mutation.of_json),
+    "rocprof-import": Target(import_rocprof, trace_seeds.rocprof, mutation.of_json),
     "capture": Target(import_with_capture, _captures, mutation.of_json),
     "xplane-import": Target(import_xplane, trace_seeds.spaces, mutation.of_protobuf),
 }

@@ -1,4 +1,4 @@
-"""Read Chrome traces, those of torch.profiler and of others, as text, as any bytes, and packed."""
+"""Read Chrome traces, those of torch.profiler and of others, as text, as any bytes, and packed; those of rocprofv3."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from target import Target
 from roofline.importing.ranks import rank_of
 from roofline.traces.chrome import reader as chrome
 from roofline.traces.kineto import reader as kineto
+from roofline.traces.kineto.links import link
+from roofline.traces.rocprof import reader as rocprof
 
 
 def chrome_trace(data: bytes) -> None:
@@ -23,6 +25,14 @@ def chrome_trace(data: bytes) -> None:
     for events in (trace.ops, trace.launches, trace.device, trace.annotations):
         for row in range(min(len(events), 20)):
             events.arguments(row)
+
+
+def rocprof_trace(data: bytes) -> None:
+    """Read a trace of rocprofv3, and link its kernels to calls."""
+    trace = rocprof.read(data)
+    link(trace)
+    for row in range(min(len(trace.device), 20)):
+        trace.device.arguments(row)
 
 
 def _others() -> Iterator[bytes]:
@@ -44,6 +54,7 @@ def _packed() -> Iterator[bytes]:
 
 
 TARGETS = {
+    "rocprof": Target(rocprof_trace, trace_seeds.rocprof, mutation.of_json),
     "chrome-trace": Target(chrome_trace, _others, mutation.of_json),
     "chrome-bytes": Target(chrome_trace, _others),
     "chrome-packed": Target(chrome_trace, _packed),

@@ -42,6 +42,8 @@ READERS = {
     "chrome-packed": Code("reading_traces", ("traces/chrome/text.py",)),
     "kineto": Code("importing_traces", ("importing/from_kineto.py", "importing/gpu.py", "importing/cpu.py", *_LINKS)),
     "kineto-part": Code("importing_traces", ("importing/selection.py", "traces/kineto/marks.py")),
+    "rocprof": Code("reading_traces", ("traces/rocprof",)),
+    "rocprof-import": Code("importing_traces", ("traces/rocprof", "importing/from_kineto.py", "importing/rows.py")),
     "capture": Code("importing_traces", ("importing/capture.py", "importing/captured.py")),
     "xplane": Code("reading_programs", ("traces/xplane",)),
     "xplane-import": Code("importing_traces", ("importing/xplane.py", "importing/from_xplane.py", "xla/count.py")),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import make_kineto
+import make_rocprof
 
 from roofline.traces.xplane import reader as xplane
 from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace, XStat
@@ -21,6 +22,22 @@ def kineto() -> Iterator[bytes]:
     whole = make_kineto.training(1).write()
     yield first_events(whole, 4)
     yield first_events(whole, 16)
+
+
+def rocprof() -> Iterator[bytes]:
+    """Make traces of rocprofv3, of an older version and a newer one: two of each kind of record."""
+    for older in (False, True):
+        trace = make_rocprof.Trace(older=older)
+        for number, name in enumerate(("hipLaunchKernel", "hipGraphLaunch")):
+            zero = 10_000 * number
+            trace.range("step", zero, zero + 9_000)
+            launch = trace.call(name, zero + 1_000, zero + 2_000)
+            trace.call("hsa_signal_store_screlease", zero + 1_100, zero + 1_200)
+            trace.kernel("gemm", zero + 3_000, zero + 5_000, launch, stream=number)
+            trace.copy(
+                "DEVICE_TO_HOST", zero + 5_000, zero + 6_000, 64, trace.call("hipMemcpy", zero + 2_000, zero + 7_000)
+            )
+        yield trace.write()
 
 
 def first_events(trace: bytes, number: int) -> bytes:

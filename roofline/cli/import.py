@@ -34,7 +34,7 @@ def _others() -> str:
 
 
 #: Once: typer evaluates the annotations of a command four times.
-_WHICH = f"Traces of torch.profiler (.json, .json.gz, .zip), or a folder of them, or {_others()}."
+_WHICH = f"Traces of torch.profiler or rocprofv3 (.json, .json.gz, .zip), or a folder of them, or {_others()}."
 
 
 def command(

@@ -18,7 +18,6 @@ import numpy as np
 
 from roofline.errors import InputError, MeasurementError
 from roofline.traces import nesting
-from roofline.traces.chrome import json as chrome_json
 from roofline.traces.chrome import text as chrome_text
 from roofline.traces.chrome.reader import Repair
 from roofline.traces.kineto.events import NO_SPANS, Events
@@ -43,7 +42,8 @@ ROCPROFV3 = "rocprofv3"
 #: Bytes of JSON, which are in memory while they are read. Five million kernels with their calls take as many.
 LARGEST = 1 << 32
 
-_TOP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"rocprofiler-sdk-tool"\s*:')
+_TOP = re.compile(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:')
+_FILLED = re.compile(rb"\[\s*[^\s\]]")
 _FILE = msgspec.json.Decoder(records.File)
 _TOO_LARGE = 1 << 62  # [ns] the difference of two times must fit 63 bits
 _WIDEST = 1 << 32  # no extent of a grid has as many work-items
@@ -81,17 +81,16 @@ def read(source: Path | bytes, *, max_bytes: int = LARGEST) -> KinetoTrace:
         for piece in pieces:
             text += piece
     try:
-        processes = _FILE.decode(text.removeprefix(b"\xef\xbb\xbf")).processes
+        processes = _FILE.decode(text).processes
     except records.BROKEN as error:
         raise InputError(f"{name} is damaged or cut off: no whole JSON of rocprofv3; {_RECORD} again.") from error
-    lists = Lists()
-    return _Table(_of_gpu(processes, lists, name), lists).trace(name, repairs)
+    return _Table(_of_gpu(processes, name)).trace(name, repairs)
 
 
-def _of_gpu(processes: list[Process], lists: Lists, name: str) -> Process:
+def _of_gpu(processes: list[Process], name: str) -> Process:
     """Return the only process that used a GPU."""
     buffers = [process.buffer_records for process in processes]
-    used = [any(map(lists.texts, (lists_of.kernel_dispatch, lists_of.memory_copy))) for lists_of in buffers]
+    used = [any(map(_FILLED.match, (lists.kernel_dispatch, lists.memory_copy))) for lists in buffers]
     if sum(used) > 1:
         numbers = ", ".join(str(process.metadata.pid) for process, uses in zip(processes, used, strict=True) if uses)
         raise InputError(
@@ -99,7 +98,7 @@ def _of_gpu(processes: list[Process], lists: Lists, name: str) -> Process:
         )
     if any(used):
         return processes[used.index(True)]
-    if any(lists.texts(lists_of.hip_api) or lists.texts(lists_of.hsa_api) for lists_of in buffers):
+    if any(_FILLED.match(lists.hip_api) or _FILLED.match(lists.hsa_api) for lists in buffers):
         raise MeasurementError(f"{name} holds calls of the host, and no kernel and no copy was recorded: {_RECORD}.")
     raise InputError(f"{name} holds no kernel and no copy: {_RECORD}.")
 
@@ -115,8 +114,8 @@ class _Codes(dict[T, int]):
 class _Table:
     """The rows read so far: kind, start, end, name, thread, correlation and arguments of each record."""
 
-    def __init__(self, process: Process, lists: Lists) -> None:
-        strings = process.strings
+    def __init__(self, process: Process) -> None:
+        strings, lists = process.strings, Lists()
         self._buffers, self._lists, self._pid = process.buffer_records, lists, str(process.metadata.pid)
         self._agents = {agent.id.handle: agent for agent in lists.each(process.agents, Agent) if agent is not None}
         self._kernels = {
@@ -164,7 +163,7 @@ class _Table:
             waits=table(SYNC),
             frames=NO_SPANS,
             flows=NO_SPANS,
-            names=tuple(map(chrome_json.plain, self._names)),
+            names=tuple(self._names),
             threads=tuple(self._threads),
             device_properties=tuple(map(_properties, filter(lambda agent: agent.is_gpu, self._agents.values()))),
             warnings=tuple(repair for repair in (*repairs, *times.repairs, absent, nameless) if repair.count),

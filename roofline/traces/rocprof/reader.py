@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -25,9 +24,7 @@ from roofline.traces.kineto.reader import (
     ANNOTATION,
     KERNEL,
     MEMCPY,
-    OP,
     RUNTIME,
-    SYNC,
     KinetoTrace,
     settle,
     sorted_by_start,
@@ -39,7 +36,7 @@ T = TypeVar("T")
 
 #: What `KinetoTrace.recorder` says of these traces.
 ROCPROFV3 = "rocprofv3"
-#: Bytes of JSON, which are in memory while they are read. Five million kernels with their calls take as many.
+#: Bytes of JSON, which are in memory while they are read. Seven million kernels with a call each take as many.
 LARGEST = 1 << 32
 
 _TOP = re.compile(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:')
@@ -63,8 +60,8 @@ def recognises(source: Path | bytes) -> bool:
     """
     if isinstance(source, Path) and not source.is_file():
         return False
-    with closing(chrome_text.pieces(source, str(source)[:300], 1 << 62, lambda text, count: None)) as pieces:
-        return _TOP.match(next(pieces, b"")) is not None
+    pieces = chrome_text.pieces(source, str(source), 1 << 62, lambda text, count: None)
+    return _TOP.match(next(pieces, b"")) is not None
 
 
 def read(source: Path | bytes, *, max_bytes: int = LARGEST) -> KinetoTrace:
@@ -77,9 +74,8 @@ def read(source: Path | bytes, *, max_bytes: int = LARGEST) -> KinetoTrace:
     name = "the trace" if isinstance(source, bytes) else str(source)
     repairs: list[Repair] = []
     text = bytearray()
-    with closing(chrome_text.pieces(source, name, max_bytes, lambda *seen: repairs.append(Repair(*seen)))) as pieces:
-        for piece in pieces:
-            text += piece
+    for piece in chrome_text.pieces(source, name, max_bytes, lambda *seen: repairs.append(Repair(*seen))):
+        text += piece
     try:
         processes = _FILE.decode(text).processes
     except records.BROKEN as error:
@@ -141,7 +137,7 @@ class _Table:
             self._rows(buffers.marker_api, Call, self._mark),
         ]
         kind, start, end, name_code, thread, correlation, arguments = np.concatenate(parts).T
-        absent = Repair("records that do not have the form of rocprofv3's left out", self._lists.damaged)
+        damaged = Repair("records that do not have the form of rocprofv3's left out", self._lists.damaged)
         times = settle(start, start > 0, end - start, np.ones(len(start), bool), name)
         nameless = Repair("kernels that the file does not name", self._nameless)
         texts = list(self._arguments)
@@ -156,17 +152,17 @@ class _Table:
 
         launches, device = _outermost(table(RUNTIME), table(KERNEL, MEMCPY))
         return KinetoTrace(
-            ops=table(OP),
+            ops=table(),
             launches=launches,
             device=device,
             annotations=table(ANNOTATION),
-            waits=table(SYNC),
+            waits=table(),
             frames=NO_SPANS,
             flows=NO_SPANS,
             names=tuple(self._names),
             threads=tuple(self._threads),
             device_properties=tuple(map(_properties, filter(lambda agent: agent.is_gpu, self._agents.values()))),
-            warnings=tuple(repair for repair in (*repairs, *times.repairs, absent, nameless) if repair.count),
+            warnings=tuple(repair for repair in (*repairs, *times.repairs, damaged, nameless) if repair.count),
             origin=times.origin,
             base_time=None,
             record_shapes=False,
@@ -215,12 +211,12 @@ class _Table:
         on_gpus = [agent for agent in (target, source) if agent is not None and agent.is_gpu]
         direction = self._operation(record.kind, record.operation).removeprefix("MEMORY_COPY_")
         name = _DIRECTIONS.get(direction, "Memcpy")
+        # What a host copies to itself is not in the memory of a device.
+        size = record.bytes if direction in _DIRECTIONS and direction != "HOST_TO_HOST" else None
         if len(on_gpus) == 2 and source is not target:
             name = "Memcpy PtoP"
         label = on_gpus[0].label if on_gpus else next((a.label for a in self._agents.values() if a.is_gpu), "0")
-        # What a host copies to itself is not in the memory of the device.
-        known = record.bytes is not None and 0 <= record.bytes < _TOO_LARGE and direction != "HOST_TO_HOST"
-        args = b'{"bytes":%d}' % record.bytes if known else b"{}"
+        args = b"{}" if size is None or not 0 <= size < _TOO_LARGE else b'{"bytes":%d}' % size
         thread = label, "copies" if record.stream_id is None else _stream(record.stream_id, None)
         return self._row(MEMCPY, record, name, thread, args)
 

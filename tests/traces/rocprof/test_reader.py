@@ -184,4 +184,5 @@ def test_tables_that_are_missing_or_no_lists_leave_the_kernels(make_rocprof):
     read = reader.read(json.dumps({"rocprofiler-sdk-tool": [process]}).encode())
     assert {*names(read, read.device)} == {"Memcpy", "kernel 1", "kernel 2", "kernel 3"}
     assert {*names(read, read.launches)} == {"(unnamed call)"}
+    assert read.device.arguments(0) == {}  # nobody knows whose memory the bytes are of
     assert (len(read.device), len(read.annotations), read.device_properties) == (12, 0, ())

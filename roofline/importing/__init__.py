@@ -4,8 +4,8 @@ The parts: one file per trace format (`from_kineto`, `from_xplane`), what their 
 and the ranks of one job.
 
 A format is a module `from_<format>` with what `Format` names, and is found by its name. What no format claims by its
-suffix is read as a trace of torch.profiler, the only one of which several (the ranks of one job) or a `--capture` can
-be given.
+suffix is read as a trace of rocprofv3, if it begins so, else of torch.profiler, the only one of which several (the
+ranks of one job) can be given, or a `--capture`.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ def test_peaks_are_dense_and_ordered(name):
         ("Tesla V100-SXM2-32GB", 32 * GIB, "v100-sxm2"),
         ("Tesla V100-SXM2-16GB", 16 * GIB, "v100-sxm2"),
         ("NVIDIA H200", 140 * GIB, "h200"),
+        ("NVIDIA H20", 95.6 * GIB, "h20"),
         ("NVIDIA B200", 179 * 1e9, "b200"),
         ("NVIDIA L4", 22.5 * GIB, "l4"),
         ("NVIDIA L40S", 45 * GIB, "l40s"),

@@ -182,14 +182,21 @@ def costed(call: Call, blocks: str = "", before: Tensor | None = None, source: K
     writes: tuple[Access, ...] = ()
     if many and None not in sizes:
         item_sizes = [size[1] for size in sizes if size]
+        extents = _extents(call, blocks)
         traffic = None if source is None else _read_from(source, call.inputs, item_sizes)
-        moved = "what its source says is moved" if traffic else "each tensor moved once"
-        reads, writes = traffic or _traffic(call, many, item_sizes, _extents(call, blocks), before)
-        cost = msgspec.structs.replace(
-            _work(call.name, names, many, multiplies, moved),
-            bytes_read=sum(size for _, _, size in reads),
-            bytes_written=sum(size for _, _, size in writes),
-        )
+        if traffic or extents or not _may_gather(call.name, many):
+            moved = "what its source says is moved" if traffic else "each tensor moved once"
+            reads, writes = traffic or _traffic(call, many, item_sizes, extents, before)
+            cost = msgspec.structs.replace(
+                _work(call.name, names, many, multiplies, moved),
+                bytes_read=sum(size for _, _, size in reads),
+                bytes_written=sum(size for _, _, size in writes),
+            )
+        else:
+            cost = msgspec.structs.replace(
+                unknown("a generated kernel: how much of its larger tensors it reads is not in the trace"),
+                **dict.fromkeys(("model_flops", "flops", "useful_flops"), 0.0),
+            )
     dtype = next(iter(floating or types), None)
     parts = tuple(_part(name, dtype) for name in names if multiplies or _CLASSES[name] not in PRODUCTS)
     return Costed(
@@ -207,8 +214,7 @@ def costed(call: Call, blocks: str = "", before: Tensor | None = None, source: K
 
 def _work(name: str, names: list[str], many: list[Tensor], multiplies: bool, moved: str) -> Cost:
     largest = max(many, key=lambda tensor: tensor.numel)
-    reduces = name.startswith(("triton_red_", "triton_per_"))
-    rows = largest.numel / max(1, largest.shape[-1]) if reduces and largest.shape else float(largest.numel)
+    rows = largest.numel / max(1, largest.shape[-1]) if _loops(name) and largest.shape else float(largest.numel)
     follows = [part for part in names if _CLASSES[part] in PRODUCTS and not multiplies]
     lost = [part for part in names if part not in _WORK and part not in follows]
     if lost or not names or multiplies:
@@ -264,18 +270,36 @@ def _written(name: str, many: list[Tensor], extents: Sequence[int], before: Tens
 
     Inductor passes what is written over first (`in_out_ptr`), then inputs, then outputs. Which are which is not
     recorded: the last tensor is taken for the output. It is none where it is too small to hold a number for each of
-    the kernel's elements (a bias), nor where it is what the product before has just written (its rows and columns,
-    which a result of the kernel's own would not have, unlike the first).
+    the kernel's elements and, of a reduction, does not hold one for each row (a bias), nor where it is what the product
+    before has just written (its rows and columns, which a result of the kernel's own would not have, unlike the first).
     """
     if len(many) == 1:
         return 0, True
-    rows = math.prod(extents[:-1] if name.startswith(("triton_red_", "triton_per_")) else extents)
+    elements = math.prod(extents)
+    rows = math.prod(extents[:-1]) if _loops(name) else elements
     first, last = many[0], many[-1]
-    is_too_small = last.numel < rows <= first.numel
+    last_holds, first_holds = (tensor.numel == rows or tensor.numel >= elements for tensor in (last, first))
     was_written = before is not None and _layout(last) == _layout(before) != _layout(first)
-    if is_too_small or (was_written and first.numel >= rows and first.numel == last.numel):
+    if first_holds and (not last_holds or (was_written and first.numel == last.numel)):
         return 0, True
     return len(many) - 1, False
+
+
+def _loops(name: str) -> bool:
+    """Tell whether a kernel reduces, by its name."""
+    return name.startswith(("triton_red_", "triton_per_"))
+
+
+def _gathers(name: str) -> bool:
+    """Tell whether a kernel without a loop reads several numbers for one result, by its name."""
+    several = not _loops(name) and any(_CLASSES.get(part) in _GATHERING for part in constituents(name))
+    return several or _WINDOW.search(name) is not None
+
+
+def _may_gather(name: str, many: list[Tensor]) -> bool:
+    """Tell whether a pointwise kernel gets a tensor larger than its output: a table, of which it reads some rows."""
+    is_pointwise = name.startswith("triton_poi_") and not _gathers(name)
+    return is_pointwise and any(tensor.distinct > many[-1].distinct for tensor in many)
 
 
 def _layout(tensor: Tensor) -> tuple[object, ...]:
@@ -288,13 +312,10 @@ def _reach(name: str, many: list[Tensor], number: int, written: int, extents: Se
     What is larger is read in part: slices, rows of a table. Both operands of an op come from one tensor where the
     kernel gets no other.
     """
-    names = constituents(name)
-    loops = name.startswith(("triton_red_", "triton_per_"))
-    gathers = not loops and any(_CLASSES.get(part) in _GATHERING for part in names)
-    if not extents or gathers or _WINDOW.search(name):
+    if not extents or _gathers(name):
         return math.inf
     alone = not any(place not in (number, written) for place in range(len(many)))
-    return math.prod(extents) * (2 if alone and _BINARY.intersection(names) else 1)
+    return math.prod(extents) * (2 if alone and _BINARY.intersection(constituents(name)) else 1)
 
 
 def _read_from(

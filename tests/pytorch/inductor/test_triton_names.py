@@ -122,6 +122,9 @@ def test_no_kernel_but_a_template_holds_a_product():
         # The same by two dimensions, and in a reduction whose rows have 8 numbers.
         ("poi_fused_addmm_0", (tensor(4, 8), tensor(8), 4, 8), "YBLOCK=4,XBLOCK=8", None, 64 + 16, 64),
         ("per_fused_add_mean_0", (tensor(4, 8), tensor(1), 4, 8), "XBLOCK=1", None, 64 + 2, 64),
+        # The bias of a product in three parts holds more than a number for each of the 4 rows, and fewer than 32.
+        ("red_fused_add_mean_0", (tensor(4, 8), tensor(4, 8), tensor(24), 4, 8), "XBLOCK=1", None, 64 + 64 + 48, 64),
+        ("red_fused_mean_0", (tensor(4, 8), tensor(4), 4, 8), "XBLOCK=1", None, 64, 8),
         # What the product before has just written is read, so the first is written over.
         ("poi_fused_mul_silu_0", (tensor(2, 2, 8), tensor(4, 8), 32), "XBLOCK=64", tensor(4, 8), 128, 64),
         ("poi_fused_mul_silu_0", (tensor(2, 2, 8), tensor(4, 8), 32), "XBLOCK=64", None, 64, 64),
@@ -133,6 +136,9 @@ def test_no_kernel_but_a_template_holds_a_product():
         # Of a larger result the part that the kernel has numbers for: rows of a cache.
         ("poi_fused_index_put_0", (tensor(4), tensor(4, 8), tensor(900, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
         ("poi_fused_0", (tensor(4), tensor(900, 8), tensor(4, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
+        # Without the number of elements nothing says how much of the table is read; what is no larger is read once.
+        ("poi_fused_0", (tensor(4), tensor(900, 8), tensor(4, 8)), "XBLOCK=64", None, None, None),
+        ("poi_fused_add_0", (tensor(4, 8), tensor(8), tensor(4, 8)), "XBLOCK=64", None, 64 + 16, 64),
         # Windows, and sums so short that they are no loop.
         ("poi_fused_add_mean_0", (tensor(4, 8, 2), tensor(4, 8), 32), "XBLOCK=64", None, 128, 64),
         ("poi_fused_max_pool2d_with_indices_0", (tensor(16, 16), tensor(8, 8), 64), "XBLOCK=64", None, 512, 128),

@@ -25,7 +25,17 @@ from roofline.errors import InputError
 
 #: A device file holds a few kilobytes.
 _LARGEST = 4 << 20
-_FORM = "the files in roofline/devices show the form"
+_FORM = "docs/imports.md#a-device-of-your-own shows the form"
+#: The figures that may stand in a family; an executor, which launches, may have any name.
+_PRECISIONS = (*("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"), "complex64", "complex128")
+_FIGURES = {
+    "matrix": _PRECISIONS,
+    "vector": _PRECISIONS,
+    "dram": ("any", *DRAM),
+    "link": ("h2d", "d2h", "peer", "network"),
+    "cache": ("l1", "l2", "llc"),
+    "latency": ("kernel",),
+}
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,7 +144,15 @@ def _expand_family(family: str, figures: Mapping[str, _Figure | float]) -> Itera
 
 
 def _sheet(path: Path) -> _Sheet:
-    return read_toml(path, _LARGEST, "a device file", _FORM, _Sheet)
+    """Read a device file. Raises InputError where it is none, or has a figure of a name that nothing looks up."""
+    sheet = read_toml(path, _LARGEST, "a device file", _FORM, _Sheet)
+    for family, known in _FIGURES.items():
+        for variant in getattr(sheet, family):
+            if variant not in known:
+                raise InputError(
+                    f"{path}: there is no figure {family}.{variant}; {family} has {', '.join(known)}; {_FORM}."
+                )
+    return sheet
 
 
 @cache

@@ -287,6 +287,16 @@ def test_a_file_of_eight_lines(tmp_path):
     assert mine.ceilings["matrix.fp8"].date is None
 
 
+@pytest.mark.parametrize(
+    "figure", ["matrix.bf17", "vector.float32", "dram.reed", "link.pear", "cache.lcc", "latency.x"]
+)
+def test_a_figure_that_nothing_looks_up_is_refused(tmp_path, figure):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{EIGHT_LINES}{figure} = 1e12\n", encoding="utf-8")
+    with pytest.raises(InputError, match=rf"mine\.toml: there is no figure {figure}; .*a-device-of-your-own"):
+        devices.load(str(path))
+
+
 def test_a_broken_file_is_told_in_one_sentence(tmp_path):
     path = tmp_path / "broken.toml"
     path.write_text('name = "Broken"\nspeed = 3\n', encoding="utf-8")

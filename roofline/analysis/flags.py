@@ -52,6 +52,8 @@ FLAGS = {
     "nothing-returned": "The step returned nothing and kept no array, so the end of its work was not seen: unless it "
     "waits for JAX itself, its times cover only the launch.",
     "replays-unattributed": "Some kernels replayed from a graph could not be assigned to ops; their work is unknown.",
+    "replays-uncaptured": "Some kernels replayed from a graph could not be assigned to ops with the captures that were "
+    "given; their work is unknown.",
     "replays-by-order": "Replayed kernels were assigned to ops by their order, names, grids and blocks; the profiler "
     "of this PyTorch writes no ids of graph nodes.",
     "beyond-step": "Some ops, alone or together, took longer than the step they ran in; the recorded times are wrong.",
@@ -73,6 +75,7 @@ CURES = {
     "compiled-code": "use --backend torch-compile",
     "nothing-returned": "return the step's outputs",
     "replays-unattributed": "import with --capture, which assigns replayed kernels to ops",
+    "replays-uncaptured": "give captures that fit, of the same program with the shapes that it replays",
     "throttled": "measure again at one clock (nvidia-smi --lock-gpu-clocks)",
 }
 

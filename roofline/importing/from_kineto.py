@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ()  # whatever no other format claims
 
+_NOTHING_REPLAYED = "No graph was replayed in the steps that were used, so what --capture gave is not used."
 _SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
 
 
@@ -82,6 +83,9 @@ def profile(
     modules = any(map(has_modules, (trace, *captures)))
     unshaped = SHAPES if by_torch else KERNELS_ALONE
     notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures), unshaped)
+    if captures:
+        flags = [flag.replace("replays-unattributed", "replays-uncaptured") for flag in flags]
+        notes += [_NOTHING_REPLAYED] if mechanism == "eager" else []
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
         notes.append(f"Several cards have the name {named.name}: give --device {' or '.join(cards)}.")

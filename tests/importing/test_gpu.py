@@ -16,6 +16,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from roofline import importing
+from roofline.analysis.analysis import analyze_timed
+from roofline.content.facts import doubts
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import capture as imported_capture
 from roofline.importing import collectives, cpu, gpu, unclaimed
@@ -590,6 +593,18 @@ def test_a_capture_of_other_kernels_is_not_believed(make_kineto):
     found = read(replayed(make_kineto), text)
     assert {quality for _, _, quality, _ in rows(found)} == {"unknown"}
     assert found.warnings == ("3 of 3 graph launches have no capture of the same kernels",)
+
+
+def test_who_gave_a_capture_is_not_told_to_give_one(make_kineto, tmp_path):
+    misfit = capture(make_kineto, [("aten::mm", make_kineto.X, make_kineto.WT, ["a", "b", "c"])])
+    files = {"replay": replayed(make_kineto), "eager": make_kineto.training().write(), "capture": misfit}
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(text)
+    (profile,) = importing.read([tmp_path / "replay"], capture=tmp_path / "capture")
+    assert "replays-uncaptured: 3 kernels per step" in profile.flags
+    assert not any("--capture" in text for text in (*profile.imported.notes, *doubts.cures(analyze_timed(profile))))
+    (profile,) = importing.read([tmp_path / "eager"], capture=tmp_path / "capture")
+    assert any(note.startswith("No graph was replayed") for note in profile.imported.notes)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _OF_TIMES = (
 #: Flags of a run whose work was not all seen, or need not be what was asked for.
 _OF_WORK = (
     *("model-flops-derived", "optimised-only", "shapes-vary", "opaque-regions", "compiled-code", "nothing-compiled"),
-    *("no-shapes", "command-buffers", "replays-unattributed", "phases-unresolved"),
+    *("no-shapes", "command-buffers", "replays-unattributed", "replays-uncaptured", "phases-unresolved"),
 )
 #: Doubts that have another key than their slug.
 _KEYS = {"contended": "contention", "throttled": "throttling"}

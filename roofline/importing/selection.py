@@ -90,7 +90,18 @@ def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
     part = _between(trace, low, high)
     if not len(part.ops) + len(part.launches) + len(part.device):
         length = (end - begin) / _MILLISECOND
-        raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
+        raise InputError(
+            f"nothing begins in that part of the trace; the whole lasts {length:.6g} ms: give another --trim."
+        )
+    for what, whole, kept in (("kernel", trace.device, part.device), ("op", trace.ops, part.ops)):
+        if len(whole) and not len(kept):
+            within = [(time - begin) / _MILLISECOND for time in (int(whole.start[0]), int(whole.start.max()))]
+            raise InputError(
+                f"that part of the trace holds no {what}; those of the whole begin from {within[0]:.6g} to "
+                f"{within[1]:.6g} ms: give another --trim."
+            )
+        if len(kept):
+            break
     if selection.between is None and len(part.device):
         windows = steps.find(part)
         if len(windows) == 1 and windows.source:

@@ -100,8 +100,9 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
     facts += [f"{_rate(rate)} {unit}/s" for rate, unit in rates(analysis)]
     if analysis.mfu is not None:
-        share = units.percent(analysis.mfu, 0)
-        facts.append(f"MFU {'' if share.startswith('<') else notes.least(analysis)}{share}")
+        share, least = units.percent(analysis.mfu, 0), notes.least(analysis)
+        if not (least and share.startswith("<")):  # at least next to nothing: it is not known
+            facts.append(f"MFU {least}{share}")
     facts += energy.amounts(profile)
     generated = generation(analysis)
     if generated is not None and generated.passes:

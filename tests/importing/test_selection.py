@@ -42,6 +42,8 @@ def test_steps_between_marks(make_kineto):
     assert len(found.steps) == 3
     assert (found.steps.end - found.steps.start).tolist() == [1_000_000] * 3
     assert found.steps.rule == "from one enumerate(DataLoader) to the next"
+    counted = read(make_kineto.training(4), between="roofline:step#")
+    assert (len(counted.steps), counted.steps.rule) == (3, "from one roofline:step# to the next")
     op = read(make_kineto.training(4), between="aten::addmm")
     assert len(op.steps) == 3
     with pytest.raises(InputError, match="no two annotations or ops"):
@@ -59,6 +61,9 @@ def test_a_part_of_the_trace(make_kineto):
     assert found.timed.walls == pytest.approx([1e-3] * 2)
     with pytest.raises(InputError, match="nothing begins"):
         read(make_kineto.training(4), trim=(4.0, None))
+    # Three ops begin in the first 3 µs, at 96, 97 and 99; their copy is launched at 100 and begins at 110.
+    with pytest.raises(InputError, match=r"holds no kernel; those of the whole begin from 0\.014 to"):
+        read(make_kineto.training(4), trim=(0, 0.003))
 
 
 @pytest.mark.parametrize(("trim", "number"), [((0, 1.4), 0), ((0.5, 2.0), 1), ((0.5, 2.4), 1)])

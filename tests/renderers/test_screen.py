@@ -271,6 +271,16 @@ def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
         assert sum(sentence in reason for reason in reasons) == number
 
 
+def test_an_mfu_of_at_least_next_to_nothing_is_none() -> None:
+    """What is known, not of the whole busy time, is 3 % of 1 TFLOP/s, and so 0.3 % of ten."""
+    small, large = (
+        " ".join(_screen._time(analyze_timed(handmade.profile(), handmade.device(matrix_fp32=rate)), Page(100)))
+        for rate in (1e12, 10e12)
+    )
+    assert "MFU at least 3 %" in small
+    assert "MFU" not in large
+
+
 def test_lines_of_the_program_stand_where_there_is_room_for_all() -> None:
     analysis = analyze(handmade.lined())
     wide, narrow = (text.render(analysis, None, page=Page(width)) for width in (102, 80))

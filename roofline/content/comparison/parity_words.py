@@ -35,16 +35,17 @@ def same_work(pair: RankedPair) -> str:
     """Say whether both runs do the same work, in a few words."""
     parity, (a, b) = pair.comparison.parity, (run.total.model_flops for run in (pair.comparison.a, pair.comparison.b))
     equal = abs(a - b) <= SAME_WORK * max(a, b)
-    if equal:
-        flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
-    else:
-        numbers = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
-        flops = f"model FLOPs of matmuls differ ({' and '.join(numbers)})"
     certain = a and equal and len(parity.settings) == len(parity.of("named"))
     nearly = any(difference.seconds for difference in parity.of("named") if difference.what.startswith("model FLOPs"))
     answer = "yes" if certain else "nearly" if nearly else "as far as is known"
     if parity.verdict == "not comparable":
         answer = "no" if a or b else "not known"
+    if equal:
+        flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
+    else:
+        numbers = " and ".join(units.flop(flops) if flops else "none" for flops in (a, b))
+        are_all = answer in ("no", "nearly")
+        flops = f"model FLOPs of matmuls differ ({numbers})" if are_all else f"of matmuls {numbers} are known"
     return f"{answer}, though {flops}" if answer == "no" and equal else f"{answer}; {flops}"
 
 

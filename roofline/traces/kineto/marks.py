@@ -145,15 +145,18 @@ def ranges(trace: KinetoTrace, work: period.Work) -> Marked | None:
 def named(trace: KinetoTrace, name: str) -> Events | None:
     """The annotations of that name, else those whose names begin so, else such ops; None where they are fewer than two.
 
-    Of several names the most frequent. An op that is called by itself is inside none that is called so.
+    Of several names the most frequent; all of them where each is there once, as with a number at its end. An op that is
+    called by itself is inside none that is called so.
     """
     for table in (trace.annotations, trace.ops):
         used, number = np.unique(table.name, return_counts=True)
         frequency = dict(zip(used.tolist(), number.tolist(), strict=True))
         for fits in (name.__eq__, lambda text: text.startswith(name)):
-            codes = [code for code in frequency if fits(trace.names[code]) and frequency[code] > 1]
-            if codes:
-                marks = table.select(np.flatnonzero(table.name == max(codes, key=frequency.__getitem__)))
+            codes = [code for code in frequency if fits(trace.names[code])]
+            most = max(codes, key=frequency.__getitem__, default=None)
+            chosen = [most] if most is not None and frequency[most] > 1 else codes
+            if sum(frequency[code] for code in chosen) > 1:
+                marks = table.select(np.flatnonzero(np.isin(table.name, chosen)))
                 outer = np.append(True, marks.start[1:] >= np.maximum.accumulate(marks.end)[:-1])
                 return marks.select(outer) if outer.sum() > 1 else None
     return None

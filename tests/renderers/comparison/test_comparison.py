@@ -26,7 +26,8 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 from synthetic import LAYER, UNFUSED_NORM, instead, step
 
-from roofline import plugins
+from roofline import plugins, units
+from roofline.analysis.analysis import analyze
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import MOVED_BY, Account, Amount, Note, OpChange
 from roofline.comparison.account.row import Row as AccountRow
@@ -555,6 +556,20 @@ def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:
 )
 def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdict: str, words: str) -> None:
     assert parity_words.same_work(two(*differences, verdict=verdict).pairs[0]) == words
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("named differences", "as far as is known; of matmuls {} and none are known"),
+        ("not comparable", "no; model FLOPs of matmuls differ ({} and none)"),
+    ],
+)
+def test_work_that_is_not_all_known_is_not_told_to_differ(verdict: str, words: str) -> None:
+    pair = two(NAMED, verdict=verdict).pairs[0]
+    without = analyze(faster(ops=()))
+    found = dataclasses.replace(pair, comparison=dataclasses.replace(pair.comparison, b=without))
+    assert parity_words.same_work(found) == words.format(units.flop(pair.comparison.a.total.model_flops))
 
 
 def test_what_both_runs_do_alike_is_said() -> None:

@@ -80,7 +80,9 @@ function nameOf(words, most, end) {
     for (const part of parts) widths.set(part, part.clientWidth);
     if (parts.length) requestAnimationFrame(() => fit(parts));
   });
-  const heights = new ResizeObserver((changes) => changes.forEach((change) => reach(change.target.parentElement)));
+  const heights = new ResizeObserver((changes) => {
+    for (const { target } of changes) if (target.isConnected) reach(target.parentElement);
+  });
   for (const part of document.querySelectorAll(".scroll")) {
     seen.observe(part);
     for (const content of part.children) heights.observe(content);

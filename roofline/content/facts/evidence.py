@@ -120,8 +120,8 @@ def idle(analysis: Analysis) -> str:
         is_whole = units.seconds(analysis.idle) == units.seconds(analysis.gap_told)
         words += f"{': ' if is_whole else f'; {wording.gap_name(analysis)} by cause: '}{', '.join(causes)}"
     if analysis.most_per_launch is not None:
-        number = units.count(analysis.total.kernels)
-        words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
+        number, seconds = units.count(analysis.total.kernels), units.seconds(analysis.most_per_launch)
+        words += f"; the host launches {number} kernels, in at most {seconds} on average"
     elif analysis.waits_for_host and (idle_stretch := hole(analysis.profile, analysis.idle)):
         row, share = idle_stretch
         name = analysis.profile.signatures[analysis.profile.ops[row].signature].name

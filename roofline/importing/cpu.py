@@ -14,7 +14,7 @@ from roofline.importing.python_frames import with_python
 from roofline.importing.rows import phases
 from roofline.importing.selection import ALL, Selection, find
 from roofline.pytorch import count, time_cpu
-from roofline.timing.timed import EventCost, Timed
+from roofline.timing.timed import LEAST, EventCost, Timed
 from roofline.traces import intervals
 from roofline.traces.annotations import STEP
 from roofline.traces.kineto.events import Events
@@ -40,7 +40,7 @@ class CpuStep:
 def read(trace: KinetoTrace, costs: Costs, selection: Selection = ALL) -> CpuStep:
     """The ops of the step nearest the median, and their times in all steps that are no outliers.
 
-    selection: the steps to use.
+    selection: the steps to use. Of those chosen by number, and of fewer than LEAST, none is an outlier.
     The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step,
     or none has a time.
     """
@@ -57,7 +57,8 @@ def read(trace: KinetoTrace, costs: Costs, selection: Selection = ALL) -> CpuSte
     counted = replace(counted, phase=phases(counted))
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
-    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, STEP, EventCost())
+    keep_all = selection.numbers is not None or len(marks) < LEAST
+    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, STEP, EventCost(), keep_all)
     start, end = trace.ops.start, trace.ops.end
     return CpuStep(
         counted=counted,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
 from roofline.importing.calls import StepCalls
-from roofline.timing.timed import OUTLIER
+from roofline.timing.timed import LEAST, OUTLIER
 from roofline.traces import alignment
 from roofline.traces.kineto import period, steps
 from roofline.traces.kineto.links import Links, without_kernel
@@ -49,7 +49,8 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps, asked: NDArray[np.boo
     A lone step is the whole trace, from its first device event to its last: before the first one the trace does not
     show what the device did. If it is marked, what was launched before the trace began and had ended when its first
     kernel ran is of the step before. Of several the first is left out, whose window holds the ramp-up of the queue.
-    asked: bool[steps], those to choose from. by_number: whether they were named one by one, so that the first stays.
+    asked: bool[steps], those to choose from. by_number: whether they were named one by one, so that the first stays,
+    and those that last far longer or shorter, too. Of fewer than LEAST steps none is an outlier.
     """
     device = trace.device
     if len(marks) == 1:
@@ -73,10 +74,12 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps, asked: NDArray[np.boo
     lost = (unlaunched + _lacking(trace, links, marks))[usable]
     complete = usable[lost == 0] if (lost == 0).any() else usable
     alike = _most_alike(trace, step, complete)
-    # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that
-    # there is: one between two far from each other would leave no step near it.
-    relative = walls[complete] / np.quantile(walls[alike], 0.5, method="lower")
-    selected = complete[(relative <= OUTLIER) & (relative >= 1 / OUTLIER)]
+    selected = complete
+    if not by_number and len(complete) >= LEAST:
+        # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that
+        # there is: one between two far from each other would leave no step near it.
+        relative = walls[complete] / np.quantile(walls[alike], 0.5, method="lower")
+        selected = complete[(relative <= OUTLIER) & (relative >= 1 / OUTLIER)]
     alike = np.intersect1d(alike, selected)
     nearest = np.abs(walls[alike] - np.median(walls[alike]))
     counted = int(alike[len(alike) - 1 - int(nearest[::-1].argmin())])  # of equally near ones the last: the warmest

@@ -114,11 +114,13 @@ def unmatched_time(trace: KinetoTrace, step: StepEvents) -> dict[str, float]:
     return {trace.names[code]: float(sums[code]) for code in np.unique(step.events.name[lost])}
 
 
-def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: EventCost) -> Timed:
-    """Time ops on a CPU, less what the profiler's events cost."""
+def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: EventCost, keep_all: bool = False) -> Timed:
+    """Time ops on a CPU, less what the profiler's events cost. keep_all: outlying steps, too."""
     steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
-    chosen = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
+    chosen = np.arange(len(walls))
+    if len(walls) and not keep_all:
+        chosen = np.flatnonzero(walls <= OUTLIER * np.median(walls))
     kept, named = [steps[index] for index in chosen.tolist()], _named(trace.names)
     timed = [_time_step(step, counted, trace.names, named, event_cost) for step in kept]
     unmatched: dict[str, float] = {}

@@ -32,6 +32,19 @@ def test_steps_by_number(make_kineto, numbers, selected):
     )
 
 
+def test_steps_by_number_are_never_outliers(make_kineto):
+    """Their ends are at 50, 150, 290 and 350 µs: they last 100, 140 and 60 µs, and only 100 is near the median."""
+    made = make_kineto.Trace()
+    for number, end in enumerate((50, 150, 290, 350)):
+        zero = 100 * number
+        made.annotation(f"ProfilerStep#{number}", zero, zero + 90)
+        made.op("aten::relu", zero + 20, zero + 29, make_kineto.H)
+        made.launch("relu", zero + 21, zero + 30, end)
+    unasked, asked = read(made).chosen, read(made, numbers=(1, 3)).chosen
+    assert (unasked.selected, unasked.dropped) == ((1,), 2)
+    assert (asked.selected, asked.dropped) == ((1, 2, 3), 0)
+
+
 def test_steps_that_are_not_there(make_kineto):
     with pytest.raises(InputError, match="steps 0 to 2 "):
         read(make_kineto.training(3), numbers=(3, 5))
@@ -93,6 +106,10 @@ def test_steps_of_a_cpu(make_kineto):
     found = cpu.read(reader.read(made.write()), Costs(), Selection(numbers=(8, 9)))
     assert found.timed.walls == pytest.approx([20e-6, 30e-6])
     assert found.steps.rule == "ProfilerStep#N, number 8 to 9 by hand"
+    # 40 µs is more than 1.25 times the median of 10, 20, 30 and 40.
+    found = cpu.read(reader.read(made.write()), Costs(), Selection(numbers=(7, 10)))
+    assert (len(found.timed.walls), found.timed.dropped) == (4, 0)
+    assert cpu.read(reader.read(made.write()), Costs()).timed.dropped == 1
 
 
 def test_a_step_cut_in_half_is_none(make_kineto):

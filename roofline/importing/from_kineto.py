@@ -5,6 +5,7 @@ A trace of rocprofv3 has the same tables, without ops: what launched its kernels
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 SUFFIXES = ()  # whatever no other format claims
 
 _NOTHING_REPLAYED = "No graph was replayed in the steps that were used, so what --capture gave is not used."
+_DIMS = re.compile(rb'"Input [Dd]ims"\s*:\s*\[\s*[^\]\s]')  # of an op that has arguments
 _SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
 
 
@@ -71,8 +73,10 @@ def profile(
     selection: the steps to use.
     """
     _refuse_unknown(file, trace)
-    trace = trimmed(trace, selection)
-    read = _read(file, trace, costs, captures, selection)
+    if not len(trace.device):
+        _refuse_lost(file, trace)
+    whole, trace = trace, trimmed(trace, selection)
+    read = _read(trace, costs, captures, selection)
     named = _device(trace, read.kind)
     asked = named if requested is None else requested
     check_kind(file, read.kind, asked)
@@ -82,7 +86,8 @@ def profile(
     device = _with_launch_floors(asked, trace, executor_name(backend, mechanism))
     modules = any(map(has_modules, (trace, *captures)))
     unshaped = SHAPES if by_torch else KERNELS_ALONE
-    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures), unshaped)
+    shapes = read.shapes or _has_shapes(whole)
+    notes, flags = notes_of(read.counted, read.timed, shapes, device, bool(captures), unshaped)
     if captures:
         flags = [flag.replace("replays-unattributed", "replays-uncaptured") for flag in flags]
         notes += [_NOTHING_REPLAYED] if mechanism == "eager" else []
@@ -131,9 +136,8 @@ class _Read(NamedTuple):
     batch: Batch | None = None
 
 
-def _read(file: Path, trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace], selection: Selection) -> _Read:
+def _read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace], selection: Selection) -> _Read:
     if not len(trace.device):
-        _refuse_lost(file, trace)
         from roofline.importing import cpu
 
         on_cpu = cpu.read(trace, costs, selection)
@@ -257,6 +261,11 @@ def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
         )
     if not len(trace.ops):
         raise MeasurementError(f"{file.name} holds no op and no kernel, so there is nothing to profile.")
+
+
+def _has_shapes(trace: KinetoTrace) -> bool:
+    """Tell whether the arguments of any op were recorded, in the step that is counted or elsewhere."""
+    return any(map(_DIMS.search, trace.ops.args))
 
 
 def _is_rocm(trace: KinetoTrace) -> bool:

@@ -616,3 +616,13 @@ def test_the_board_number_of_an_a100(make):
     Path("trace.json").write_bytes(changed(text, deviceProperties=[properties]))
     assert run("import", "trace.json", "-o", "profile.json") == 0
     assert load(Path("profile.json")).device.rate("dram.read") == 1555e9
+
+
+def test_a_part_without_shapes_of_a_trace_that_has_them(make: ModuleType, tmp_path: Path) -> None:
+    made = make.Trace()
+    for begin, arguments in ((0, ()), (2000, (make.H,))):
+        made.op("aten::relu", begin, begin + 9, *arguments)
+        made.launch("relu", begin + 2, begin + 10, begin + 30)
+    (tmp_path / "t.json").write_bytes(made.write())
+    assert run("import", "t.json", "-o", "p.json", "--trim", "0:1", "--device", "h100-sxm") == 0
+    assert "no-shapes" not in load(tmp_path / "p.json").flags

@@ -605,8 +605,13 @@ def step_rule(profile: Profile) -> str:
         return ""
     used = len(profile.wall.steps)
     of_these = f", {units.count(used)} of them used" if used < facts.steps else ""
-    seen = f", {units.count(facts.steps)} seen{of_these}" if facts.marks else "; nothing in it marks steps"
+    seen = f", {units.count(facts.steps)} seen{of_these}" if facts.marks else _unmarked(facts.engine)
     return f"a step: {plain(facts.rule)}{seen}"
+
+
+def _unmarked(engine: Sequence[EngineSteps]) -> str:
+    """Say what the whole trace, which is taken as a step, holds of a serving engine: at most the range of one step."""
+    return f", which holds the range of one {engine[0].phase} step" if engine else "; nothing in it marks steps"
 
 
 def imported(analysis: WorkAnalysis) -> list[str]:

@@ -177,6 +177,15 @@ def test_a_lone_range_tells_the_phase_of_the_whole_trace(make_kineto):
     assert [(steps.phase, steps.steps, steps.tokens) for steps in step.engine] == [("prefill", 1, 8)]
 
 
+def test_what_is_said_of_a_lone_range(make_kineto, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(served(make_kineto, (PREFILL, 30)))
+    profile = roofline.import_trace(path, device="h100-sxm")
+    assert wording.step_rule(profile) == "a step: the whole trace, which holds the range of one prefill step"
+    path.write_bytes(served(make_kineto, ("other", 30)))
+    assert wording.step_rule(roofline.import_trace(path)) == "a step: the whole trace; nothing in it marks steps"
+
+
 def test_rates_of_decoding(make_kineto, tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(served(make_kineto, *[(decode(3, 20 + 3 * number), 30) for number in range(4)]))

@@ -93,11 +93,14 @@ def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
         raise InputError(
             f"nothing begins in that part of the trace; the whole lasts {length:.6g} ms: give another --trim."
         )
-    for what, whole, kept in (("kernel", trace.device, part.device), ("op", trace.ops, part.ops)):
+    for what, do, whole, kept in (
+        ("kernel", "are launched", _launched(trace), part.device),
+        ("op", "begin", trace.ops.start, part.ops),
+    ):
         if len(whole) and not len(kept):
-            within = [(time - begin) / _MILLISECOND for time in (int(whole.start[0]), int(whole.start.max()))]
+            within = [(int(time) - begin) / _MILLISECOND for time in (whole.min(), whole.max())]
             raise InputError(
-                f"that part of the trace holds no {what}; those of the whole begin from {within[0]:.6g} to "
+                f"that part of the trace holds no {what}; those of the whole {do} from {within[0]:.6g} to "
                 f"{within[1]:.6g} ms: give another --trim."
             )
         if len(kept):
@@ -120,16 +123,20 @@ def _between(trace: KinetoTrace, low: float, high: float) -> KinetoTrace:
     def inside(start: NDArray[np.int64]) -> NDArray[np.bool_]:
         return (start >= low) & (start <= high)
 
-    launch = link(trace).launch if len(trace.device) else np.zeros(0, np.int64)
-    launched = np.where(launch >= 0, np.append(trace.launches.start, 0)[launch], trace.device.start)
     annotations = trace.annotations
     return replace(
         trace,
         ops=trace.ops.select(inside(trace.ops.start)),
         launches=trace.launches.select(inside(trace.launches.start)),
-        device=trace.device.select(inside(launched)),
+        device=trace.device.select(inside(_launched(trace))),
         annotations=annotations.select(inside(annotations.start) & (annotations.end <= high)),
     )
+
+
+def _launched(trace: KinetoTrace) -> NDArray[np.int64]:
+    """int64[device]: when each device event was launched, or where its launch is not known, began [ns]."""
+    launch = link(trace).launch if len(trace.device) else np.zeros(0, np.int64)
+    return np.where(launch >= 0, np.append(trace.launches.start, 0)[launch], trace.device.start)
 
 
 def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -> tuple[Steps, NDArray[np.bool_]]:

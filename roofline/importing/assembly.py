@@ -113,7 +113,7 @@ def notes_of(
     if not shapes:
         notes.append(unshaped)
         flags.append("no-shapes")
-    unattributed = time_cuda.flags(timed)
+    unattributed = time_cuda.flags(timed, captured)
     if unattributed and not captured:
         notes.append(GRAPHS)
     flags.extend(unattributed)

@@ -86,11 +86,9 @@ def profile(
     device = _with_launch_floors(asked, trace, executor_name(backend, mechanism))
     modules = any(map(has_modules, (trace, *captures)))
     unshaped = SHAPES if by_torch else KERNELS_ALONE
-    shapes = read.shapes or _has_shapes(whole)
+    shapes = read.shapes or (whole is not trace and _has_shapes(whole))
     notes, flags = notes_of(read.counted, read.timed, shapes, device, bool(captures), unshaped)
-    if captures:
-        flags = [flag.replace("replays-unattributed", "replays-uncaptured") for flag in flags]
-        notes += [_NOTHING_REPLAYED] if mechanism == "eager" else []
+    notes += [_NOTHING_REPLAYED] if captures and mechanism == "eager" else []
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
         notes.append(f"Several cards have the name {named.name}: give --device {' or '.join(cards)}.")
@@ -264,7 +262,7 @@ def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
 
 
 def _has_shapes(trace: KinetoTrace) -> bool:
-    """Tell whether the arguments of any op were recorded, in the step that is counted or elsewhere."""
+    """Tell whether the arguments of any op were recorded, of which a part of the trace may have none."""
     return any(map(_DIMS.search, trace.ops.args))
 
 

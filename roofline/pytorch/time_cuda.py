@@ -53,11 +53,11 @@ def conditions(timed: Timed | None) -> dict[str, float]:
     return {GRAPHS: float(timed.graph_launches), IN_GRAPHS: float(timed.graph_kernels)}
 
 
-def flags(timed: Timed) -> tuple[str, ...]:
-    """List what a reader must know of kernels that graphs replayed."""
+def flags(timed: Timed, captured: bool = False) -> tuple[str, ...]:
+    """List what a reader must know of kernels that graphs replayed. captured: captures of others were given."""
     facts = []
     if isinstance(timed, TimedCuda) and timed.unattributed:
-        facts.append(f"replays-unattributed: {timed.unattributed} kernels per step")
+        facts.append(f"replays-{'uncaptured' if captured else 'unattributed'}: {timed.unattributed} kernels per step")
     if isinstance(timed, TimedCuda) and timed.by_order:
         facts.append("replays-by-order")
     return tuple(facts)

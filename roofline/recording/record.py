@@ -171,9 +171,9 @@ class _Turns(Generic[Trace]):
         """Run stretches of plain steps, with profiled ones between them.
 
         A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step
-        see the same of it. Behind a profiled step, plain ones of 1 ms took 17 % longer than in a bare loop; behind six
-        more, as long. So as many steps as settle before a profiled one, and do not count, go before each stretch, and
-        a stretch is no shorter than they are. typical: time of a step [s].
+        see the same of it. Behind a profiled step, plain ones of 1 ms took 17 % longer than the program's last ones;
+        behind six more, as long. So as many steps as settle before a profiled one, and do not count, go before each
+        stretch, and a stretch is no shorter than they are. typical: time of a step [s].
         """
         settling = protocol.settling(typical)
         stretches = min(profiled + 1, max(2, steps // max(1, settling)))

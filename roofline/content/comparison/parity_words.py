@@ -36,7 +36,9 @@ def same_work(pair: RankedPair) -> str:
     parity, (a, b) = pair.comparison.parity, (run.total.model_flops for run in (pair.comparison.a, pair.comparison.b))
     equal = abs(a - b) <= SAME_WORK * max(a, b)
     certain = a and equal and len(parity.settings) == len(parity.of("named"))
-    nearly = any(difference.seconds for difference in parity.of("named") if difference.what.startswith("model FLOPs"))
+    found = [difference for difference in parity.differences if difference.what.startswith("model FLOPs")]
+    nearly = any(difference.seconds for difference in found if difference.severity == "named")
+    differ = nearly or any(difference.severity == "refused" for difference in found)
     answer = "yes" if certain else "nearly" if nearly else "as far as is known"
     if parity.verdict == "not comparable":
         answer = "no" if a or b else "not known"
@@ -44,8 +46,7 @@ def same_work(pair: RankedPair) -> str:
         flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
     else:
         numbers = " and ".join(units.flop(flops) if flops else "none" for flops in (a, b))
-        are_all = answer in ("no", "nearly")
-        flops = f"model FLOPs of matmuls differ ({numbers})" if are_all else f"of matmuls {numbers} are known"
+        flops = f"model FLOPs of matmuls differ ({numbers})" if differ else f"of matmuls {numbers} are known"
     return f"{answer}, though {flops}" if answer == "no" and equal else f"{answer}; {flops}"
 
 

@@ -78,20 +78,7 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
 
 
 def _of_script(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
-    import torch
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if OUTERMOST.inside or not watcher.wanted:
-            return original(self, *args, **kwargs)
-        label = _label(self.name, True, torch.is_grad_enabled())
-        watcher.ended(watcher.source(self, lambda: self.name), label, detail=of_arguments(args, kwargs))
-        OUTERMOST.inside = True
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            OUTERMOST.inside = False
-
-    return call
+    return _reporting(original, watcher, lambda args: (args[0], args[0].name))
 
 
 def _of_function(made: Any, watcher: Watcher) -> Any:
@@ -100,21 +87,29 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
 
     if isinstance(made, torch.nn.Module):
         return made
+    call = wraps(made)(_reporting(made, watcher, lambda args: (made, getattr(made, "__name__", "function"))))
+    watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
+    return call
 
-    @wraps(made)
+
+def _reporting(
+    original: Callable[..., Any], watcher: Watcher, called: Callable[[tuple[Any, ...]], tuple[Any, str]]
+) -> Callable[..., Any]:
+    """Have outermost calls report. called: says by the arguments which function is called, and its name."""
+    import torch
+
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
-            return made(*args, **kwargs)
-        name = getattr(made, "__name__", "function")
+            return original(*args, **kwargs)
+        function, name = called(args)
         label = _label(name, True, torch.is_grad_enabled())
-        watcher.ended(watcher.source(made, lambda: name), label, detail=of_arguments(args, kwargs))
+        watcher.ended(watcher.source(function, lambda: name), label, detail=of_arguments(args, kwargs))
         OUTERMOST.inside = True
         try:
-            return made(*args, **kwargs)
+            return original(*args, **kwargs)
         finally:
             OUTERMOST.inside = False
 
-    watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
     return call
 
 

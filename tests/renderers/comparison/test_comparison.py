@@ -559,16 +559,21 @@ def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdi
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
+    ("difference", "verdict", "words"),
     [
-        ("named differences", "as far as is known; of matmuls {} and none are known"),
-        ("not comparable", "no; model FLOPs of matmuls differ ({} and none)"),
+        (NAMED, "named differences", "as far as is known; of matmuls {} and none are known"),
+        (REFUSED, "not comparable", "no; of matmuls {} and none are known"),
+        (
+            replace(REFUSED, what="model FLOPs forward"),
+            "not comparable",
+            "no; model FLOPs of matmuls differ ({} and none)",
+        ),
     ],
 )
-def test_work_that_is_not_all_known_is_not_told_to_differ(verdict: str, words: str) -> None:
-    pair = two(NAMED, verdict=verdict).pairs[0]
-    without = analyze(faster(ops=()))
-    found = dataclasses.replace(pair, comparison=dataclasses.replace(pair.comparison, b=without))
+def test_work_differs_where_parity_found_that(difference: Difference, verdict: str, words: str) -> None:
+    """Elsewhere the rest may not be known, whatever else is refused."""
+    pair = two(difference, verdict=verdict).pairs[0]
+    found = dataclasses.replace(pair, comparison=dataclasses.replace(pair.comparison, b=analyze(faster(ops=()))))
     assert parity_words.same_work(found) == words.format(units.flop(pair.comparison.a.total.model_flops))
 
 

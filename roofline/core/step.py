@@ -56,6 +56,7 @@ class Step:
     batches: what the model's library is fed in its own loops (Keras's `fit`), one batch on the host; None: not known.
     irregular: tells after a run whether that was no step like the others, and is to be left out: a loop may evaluate
     or save in some of its steps. None: all runs are alike.
+    seconds: tells how long the last run took without what watches a loop that runs anyway [s]. None: nothing does.
 
     >>> step = roofline.Step(run=lambda: model(x), model=model, samples=32)
     """
@@ -75,6 +76,7 @@ class Step:
     switches: dict[str, str] = field(default_factory=dict)
     batches: Any = None
     irregular: Callable[[], bool] | None = None
+    seconds: Callable[[], float] | None = None
 
 
 class _ScopeHook:

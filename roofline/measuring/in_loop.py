@@ -25,7 +25,8 @@ class LoopRecording(Generic[Result]):
     """Run a recorder as a coroutine of a loop, whose steps each run once, as they would have run.
 
     record: calls its argument for each step and returns its result; the call returns what the loop gave to `step`.
-    result: of `record`, None until it has returned. error: that ended it.
+    result: of `record`, None until it has returned. error: that ended it. is_recorder: True in what the recorder runs,
+    False in the loop.
     """
 
     def __init__(self, record: Callable[[Callable[[], object]], Result]) -> None:
@@ -33,20 +34,12 @@ class LoopRecording(Generic[Result]):
         self._recorder: greenlet | None = None
         self.result: Result | None = None
         self.error: RooflineError | None = None
+        self.is_recorder = False
 
     @property
     def runs(self) -> bool:
         """True between `start` and the end of the recorder."""
         return self._recorder is not None
-
-    @property
-    def is_recorder(self) -> bool:
-        """True in what the recorder runs, False in the loop."""
-        if self._recorder is None:
-            return False
-        from greenlet import getcurrent
-
-        return getcurrent() is self._recorder
 
     def start(self) -> None:
         """Start the recorder, at the end of a step; the next one is the first that it sees."""
@@ -77,13 +70,22 @@ class LoopRecording(Generic[Result]):
 
     def _run(self) -> None:
         """Record, in the coroutine. An error of the measurement does not end the loop."""
-        recorder = self._recorder
-        assert recorder is not None
+        self.is_recorder = True
         try:
-            self.result = self._record(lambda: recorder.parent.switch())
+            self.result = self._record(self._run_step)
         except RooflineError as error:
             self.error = error
         except Exception as error:
             self.error = MeasurementError(f"Profiling steps of a loop failed: {reason(error)}")
         finally:
-            self._recorder = None
+            self._recorder, self.is_recorder = None, False
+
+    def _run_step(self) -> object:
+        """Let the loop go on to the end of its next step; return what it gave to `step`."""
+        recorder = self._recorder
+        assert recorder is not None
+        self.is_recorder = False
+        try:
+            return recorder.parent.switch()
+        finally:
+            self.is_recorder = True

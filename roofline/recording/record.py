@@ -210,26 +210,28 @@ class _Turns(Generic[Trace]):
         """Run so many plain steps after some that do not count, and keep the times of the regular ones.
 
         What the system did and what was compiled is counted of a stretch as a whole: of one with other steps it is
-        left out.
+        left out. The last step that settles lies in it, as the counters are read before: the next step is longer.
         """
         garbage.collect_if_due()
-        for _ in range(settling):
+        untimed = self._recorder.queued + bool(settling)
+        for _ in range(settling - 1):
             self._recorder.timed(self._step)
-        self._all += settling
         before, system = self._recorder.compiling() or 0.0, contention.System()
         self._steps_of_loop.runs.clear()
-        with system.counting(), self._meter.stretch(steps + self._recorder.queued if steps else 0):
+        with system.counting(), self._meter.stretch(steps + untimed if steps else 0):
+            if settling:
+                self._recorder.timed(self._step)
             times = self._recorder.steady(self._step, steps)
-        regular = self._steps_of_loop.regular(times, self._recorder.queued)
-        self._all += self._recorder.queued
+        regular = self._steps_of_loop.regular(times, untimed)
+        self._all += max(0, settling - 1) + untimed
         for number, time in regular:
             self.times.append(time)
             self._numbers.append(self._all + number)
         self._all += steps
-        if len(regular) == steps:
+        if len(regular) == steps and all(self._steps_of_loop.runs):
             self.system.add(system)
             self.compiling += (self._recorder.compiling() or 0.0) - before
-            self.ran += steps + self._recorder.queued
+            self.ran += steps + untimed
         else:
             self._meter.forget_last()
 

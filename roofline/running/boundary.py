@@ -17,7 +17,12 @@ EMPTY: Mapping[str, int] = {}
 
 
 class Watcher(Protocol):
-    """Receive what a boundary sees. All methods are cheap, and do nothing when they are not needed (any more)."""
+    """Receive what a boundary sees. All methods are cheap, and do nothing when they are not needed (any more).
+
+    thread: the program's own, in which alone steps are measured.
+    """
+
+    thread: int
 
     @property
     def wanted(self) -> bool:
@@ -32,6 +37,7 @@ class Watcher(Protocol):
         model: object = None,
         detail: Hashable = None,
         sizes: Mapping[str, int] = EMPTY,
+        since: float | None = None,
     ) -> None:
         """Report that something of this boundary's kind has ended: a call, an update, a mark.
 
@@ -39,10 +45,11 @@ class Watcher(Protocol):
         and stops here, on the program's stack. source: tells things of this kind apart, see `source`. label: names it
         for people ("Adam", "Net without gradients"). results: of the step, to be awaited where steps are asynchronous.
         model: what is called. detail: what differs between unlike calls (shapes of arguments). sizes: of the step,
-        where they are known: fields of `Step` such as batch, seq and new_tokens.
+        where they are known: fields of `Step` such as batch, seq and new_tokens. since: when the hook began to prepare
+        the report (`perf_counter`); None: it only begins now. What it takes from then on is no time of the step.
         """
 
-    def source(self, thing: Any, kind_of: Callable[[], Hashable]) -> Hashable:
+    def source(self, thing: Any, kind_of: Callable[[Any], Hashable]) -> Hashable:
         """Return what tells an object of the program apart, also when it is gone and another one has its address.
 
         kind_of: asks what objects share of which one may stand for another that is gone, as a loop makes it anew.

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 
-def kind_of(thing: Any, name: str, numbers: Callable[[Any], Iterable[int]]) -> tuple[str, int | None]:
-    """Tell an object by a name and by how many numbers it has, which are asked for; None where it does not tell."""
+def kind_of(numbers: Callable[[Any], Iterable[int]], thing: Any) -> tuple[str, int | None]:
+    """Tell an object by its class and by how many numbers it has, which are asked for; None where it does not tell."""
+    name = type(thing).__name__
     try:
         return name, sum(numbers(thing))
     except Exception:  # of a class of the program's, or of parameters without a shape yet
@@ -28,7 +29,7 @@ class Identities:
         self._most: defaultdict[Hashable, int] = defaultdict(int)
         self._lock = threading.Lock()
 
-    def of(self, thing: Any, kind_of: Callable[[], Hashable]) -> Hashable:
+    def of(self, thing: Any, kind_of: Callable[[Any], Hashable]) -> Hashable:
         """Return what tells an object from all others that live. kind_of: asks what those share that may stand for it.
 
         It is asked once for each object: only there may methods of the object be called, which must not raise. One
@@ -37,7 +38,7 @@ class Identities:
         known = self._known.get(id(thing))
         if known is not None and known[0]() is thing:
             return known[1]
-        kind = kind_of()
+        kind = kind_of(thing)
         try:
             reference = weakref.ref(thing, partial(self._gone, id(thing)))
         except TypeError:

@@ -66,7 +66,7 @@ class StepKinds:
         of_loop: False where another loop may run: the step then changes nothing of what is usual.
         """
         if calls == self._repeated:  # the usual kind, of which there are more now
-            self._repeats += 1
+            self.repeat(1)
             return True
         self._count_repeats()
         self._repeated = None
@@ -86,6 +86,10 @@ class StepKinds:
             aside.timed += 1
             aside.seconds += seconds
         return False
+
+    def repeat(self, steps: int) -> None:
+        """Add so many steps that are like the last one, which was regular."""
+        self._repeats += steps
 
     def may_hold(self, name: str) -> bool:
         """Tell whether a regular step may have any number of calls of this name: where names alone tell them."""

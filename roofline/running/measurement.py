@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -153,6 +154,13 @@ class Measurement:
         if self.running is not None:
             self.running.close()
             self.running = None
+
+    @property
+    def due(self) -> float:
+        """Number of the step with whose end a measurement may begin, or the program ends; infinity: there is none."""
+        if self.done:
+            return 0 if self.wanted.stop else math.inf
+        return self._next
 
     def step_ended(self, number: int, results: tuple[object, ...], begin: Callable[[], None]) -> None:
         """Take the end of a step, and begin when it is time.

@@ -25,6 +25,10 @@ class Period:
         """True behind the first key of a block."""
         return self._position == 1 % len(self.keys)
 
+    def next_block(self) -> list[Hashable]:
+        """List the next keys, as many as a block has."""
+        return [*self.keys[self._position :], *self.keys[: self._position]]
+
     def follow(self, key: Hashable) -> bool:
         """Take the next key; return whether it is the one that the block has there."""
         if key != self.keys[self._position]:
@@ -67,6 +71,13 @@ class Periods:
             self._required |= {*self.period.keys, key}
         self.period = self._found()
         return self.period
+
+    def repeat(self, times: int) -> None:
+        """Add the keys of the period that the sequence follows so many times more."""
+        assert self.period is not None
+        block = self.period.next_block()
+        self._number += times * len(block)
+        self._keys = (self._keys + block * min(times, -(-_MOST // len(block))))[-_MOST:]
 
     def _found(self) -> Period | None:
         if len(self._keys) > _FEW and self._number % (len(self._keys) // _FEW):

@@ -19,9 +19,12 @@ from roofline.running.imports import AfterImport
 from roofline.running.kinds import Call, StepKinds
 from roofline.running.measurement import Measurement
 from roofline.running.periods import Period, Periods
+from roofline.running.repeats import Repeats, Report
 
 #: Calls that are kept of a step. By choice: more than one has.
 _MOST_CALLS = 1 << 16
+#: In place of a boundary's rank, among the reports of a step: what was met in it. None repeats that.
+_MET = -1
 
 
 @dataclass(slots=True)
@@ -32,7 +35,8 @@ class Choice:
     with the program. began: when the current one did [s], None before an end was seen. calls: in it. is_regular: of the
     last one. longest: most calls from the end of a regular step to that of the next. room: how many calls the current
     step may have until there are more since the last regular one. rests: True from then on, up to the next regular one.
-    is_disturbed: True if another loop is measured in the current step, whose time then tells nothing.
+    is_disturbed: True if another loop is measured in the current step, whose time then tells nothing. watching: how
+    long hooks took in it so far [s]. seconds: time of the last step without them [s].
     """
 
     rank: int
@@ -48,6 +52,8 @@ class Choice:
     room: int = 0
     rests: bool = False
     is_disturbed: bool = False
+    watching: float = 0.0
+    seconds: float = 0.0
 
     @property
     def ends_step(self) -> bool:
@@ -68,12 +74,16 @@ class Choice:
         self.seen += 1
         if self.began is None:
             return
-        seconds = None if self.is_disturbed else now - self.began
-        self.is_regular = self.kinds.add(calls, seconds, of_loop=not self.rests)
+        self.seconds = now - self.began - self.watching
+        self.is_regular = self.kinds.add(calls, None if self.is_disturbed else self.seconds, of_loop=not self.rests)
         self.room -= len(calls)
         if self.is_regular:
             self.longest = max(self.longest, self.longest - self.room)
             self.room, self.rests = self.longest, False
+
+    def begin_step(self) -> None:
+        """Begin a step now."""
+        self.began, self.watching = time.perf_counter(), 0.0
 
     def may_rest(self, label: str) -> bool:
         """Tell whether the loop rests, as of this call of a step that has no more room."""
@@ -109,10 +119,9 @@ class Steps:
         self._resting, self._first = resting, resting[0] if resting else self
         self.measurement = measurement.another(self._say) if resting else measurement
         self.following: Steps | None = None
-        #: Of the first loop: how many further ones may be measured. Whether this one was, and others may follow.
+        #: Of the first loop: how many further ones may be measured.
         self._left = measurement.wanted.loops - 1
-        self._looks_on = False
-        self._thread = threading.get_ident()
+        self.thread = threading.get_ident()
         self._periods = [Periods() for _ in boundaries]
         #: For each boundary: (source, label) -> number of its ends.
         self._ends: list[Counter[tuple[Hashable, str]]] = [Counter() for _ in boundaries]
@@ -124,6 +133,10 @@ class Steps:
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
         self._sizes: dict[int, Mapping[str, int]] = {}
+        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`.
+        self._reports: list[Report] = []
+        self._last_reports: list[Report] = []
+        self._repeats: Repeats | None = None
         self.choice: Choice | None = None
         self.closed = False
         #: What takes the hooks of the boundaries away, in the order in which they were made.
@@ -134,7 +147,7 @@ class Steps:
     @property
     def _is_here(self) -> bool:
         """True in the program's own thread, that of the recorder: in another one no coroutine is to be touched."""
-        return threading.get_ident() == self._thread
+        return threading.get_ident() == self.thread
 
     def watcher(self, rank: int) -> StepWatcher:
         """Make the watcher of a boundary."""
@@ -158,6 +171,11 @@ class Steps:
         return self.following is None or self.following.listens
 
     @property
+    def _looks_on(self) -> bool:
+        """True if this loop was measured, and another one may be."""
+        return bool(self.measurement.measured) and (self.following is not None or self._first._left > 0)
+
+    @property
     def loops(self) -> tuple[Steps, ...]:
         """List this loop and those that ran while it rested."""
         return (self,) if self.following is None else (self, *self.following.loops)
@@ -169,6 +187,7 @@ class Steps:
 
     def close(self) -> None:
         """Stop listening, at the end of the program or in another process."""
+        self._look_again()
         self.closed = True
         if self.following is not None:
             self.following.close()
@@ -184,6 +203,8 @@ class Steps:
     def fail(self, error: Exception) -> None:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
         if self._is_here:
+            for loop in self.loops:
+                loop._repeats = None  # making up for what was not done may be what has failed
             self.close()
         for loop in self.loops:
             loop.measurement.fail(error, here=self._is_here)
@@ -192,6 +213,7 @@ class Steps:
         """Let the boundaries behind this one wait for it."""
         if not self.listens or not self._is_here:
             return
+        self._look_again()
         if not self.measurement.settled:
             self._prefer(rank)
         elif self._looks_on and (further := self._further()) is not None:
@@ -200,6 +222,8 @@ class Steps:
     def met(self, label: str) -> None:
         """Note what makes the current step unlike others."""
         if self.choice is not None and self.listens and self._is_here:
+            self._look_again()
+            self._keep((_MET, None, label, None))
             self.choice.note(label, None)
             if self.choice.rests and self.following is not None:
                 self.following.met(label)
@@ -209,17 +233,58 @@ class Steps:
         rank: int,
         source: Hashable,
         label: str,
+        *,
+        results: tuple[object, ...] = (),
+        model: object = None,
+        detail: Hashable = None,
+        sizes: Mapping[str, int] = EMPTY,
+        since: float | None = None,
+    ) -> None:
+        """Take the report of a boundary that something of its kind has ended, see `Watcher.ended`.
+
+        Most reports are those of the step before, and each call of a function would cost the program a microsecond.
+        """
+        since = time.perf_counter() if since is None else since
+        try:
+            repeats, running = self._repeats, self.measurement.running
+            if (
+                repeats is not None
+                and (running is None or not running.is_recorder)
+                and threading.get_ident() == self.thread
+            ):
+                if (rank, source, label, detail) == repeats.reports[repeats.place]:
+                    if repeats.place + 1 == len(repeats.reports):
+                        self._end_repeat(repeats, results, since)
+                        return
+                    repeats.place += 1
+                    if running is not None and self.choice is not None:
+                        self.choice.watching += time.perf_counter() - since
+                    return
+                self._look_again()
+            self._look_at(rank, source, label, results, model, detail, sizes, since)
+        except Exception as error:
+            self._first.fail(error)
+
+    def _look_at(
+        self,
+        rank: int,
+        source: Hashable,
+        label: str,
         results: tuple[object, ...],
         model: object,
         detail: Hashable,
         sizes: Mapping[str, int],
+        since: float,
     ) -> None:
-        """Take the report of a boundary that something of its kind has ended, see `Watcher.ended`."""
-        if not self.listens:
+        """Take a report that repeats none. since: when its hook began [s]."""
+        if self.closed:
             return
         if not self._is_here:
             self.elsewhere[label] += 1
             return
+        if not self.listens:
+            return
+        self._keep((rank, source, label, detail))
         self._ends[rank][source, label] += 1
         if self._boundaries[rank].may_cease:
             self._before = [ends.total() for ends in self._ends]
@@ -236,19 +301,78 @@ class Steps:
             return
         if rank != choice.rank:
             choice.note(label, detail)
-        elif not self._take(choice, source, label, results, detail):
+            choice.watching += time.perf_counter() - since
+        elif not self._take(choice, source, label, results, detail, since):
             self._begin_anew()
             self._choose(self._periods[rank].period, rank, label, detail)
             return
         if self._looks_on and len(choice.calls) > choice.room and choice.may_rest(label):
             further = self._further()
             if further is not None:
-                further.ended(rank, source, label, results, model, detail, sizes)
+                further.ended(
+                    rank, source, label, results=results, model=model, detail=detail, sizes=sizes, since=since
+                )
             else:
-                self._looks_on = choice.rests = False
+                choice.rests = False
+
+    def _keep(self, report: Report) -> None:
+        """Keep a report of the current step."""
+        if self.choice is not None and len(self._reports) < _MOST_CALLS:
+            self._reports.append(report)
+
+    def _end_repeat(self, repeats: Repeats, results: tuple[object, ...], now: float) -> None:
+        """Count a step that repeats the one before and ends now [s], and let the measurement see it."""
+        choice = self.choice
+        assert choice is not None  # a step has ended
+        repeats.place = 0
+        repeats.steps += 1
+        choice.seen += 1
+        measurement = self.measurement
+        if measurement.running is not None:
+            choice.seconds = now - (choice.began or now) - choice.watching
+            try:
+                measurement.step_ended(choice.seen, results, self._begin)
+            finally:
+                if measurement.running is None:
+                    self._look_again()
+        elif choice.seen + 1 >= repeats.due:
+            self._look_again()
+        choice.begin_step()
+
+    def _may_repeat(self, choice: Choice) -> bool:
+        """Tell whether the step that has ended repeats the one before, and no other thing is to be seen meanwhile."""
+        reports, self._reports, before = self._reports, [], self._last_reports
+        self._last_reports, ranks = reports, {rank for rank, *_ in reports}
+        return (
+            reports == before
+            and len(reports) < _MOST_CALLS
+            and _MET not in ranks
+            and choice.is_regular
+            and (self._before is None or any(self._boundaries[rank].may_cease for rank in ranks))
+            and (self.measurement.running is not None or choice.seen + 1 < self.measurement.due)
+        )
+
+    def _look_again(self) -> None:
+        """Look at each report again, and make up for what was not done of those that repeated others."""
+        repeats, self._repeats, choice = self._repeats, None, self.choice
+        if repeats is None or choice is None:
+            return
+        watching = choice.watching  # which includes that of the reports below
+        for rank, source, label, _ in repeats.reports:
+            self._ends[rank][source, label] += repeats.steps
+        if repeats.steps and any(self._boundaries[rank].may_cease for rank, *_ in repeats.reports):
+            self._before = [ends.total() for ends in self._ends]
+        if repeats.steps:
+            choice.label = repeats.reports[-1][2]
+        choice.kinds.repeat(repeats.steps)
+        if not self.measurement.settled:
+            self._periods[choice.rank].repeat(repeats.steps)
+        for rank, source, label, detail in repeats.reports[: repeats.place]:
+            self._look_at(rank, source, label, (), None, detail, self._sizes[rank], time.perf_counter())
+        choice.watching = watching
 
     def _take(
-        self, choice: Choice, source: Hashable, label: str, results: tuple[object, ...], detail: Hashable
+        self, choice: Choice, source: Hashable, label: str, results: tuple[object, ...], detail: Hashable, since: float
     ) -> bool:
         """Take what ended at the chosen boundary; return False if it breaks the period and nothing was measured."""
         if self.measurement.settled:
@@ -262,7 +386,9 @@ class Steps:
         if is_part and choice.ends_step:
             if not choice.rests:
                 choice.label = label
-            self._end_step(choice, results)
+            self._end_step(choice, results, since)
+        else:
+            choice.watching += time.perf_counter() - since
         if choice.boundary.at_begin:
             choice.note(label, detail)
         return True
@@ -285,6 +411,7 @@ class Steps:
 
     def _begin_anew(self) -> None:
         self.choice = None
+        self._reports, self._last_reports = [], []
         self.measurement.discard()
 
     def _choose(self, period: Period | None, rank: int, label: str, detail: Hashable) -> None:
@@ -296,27 +423,26 @@ class Steps:
         if self.choice.boundary.at_begin:
             self.choice.note(label, detail)
         if self.choice.ends_step:
-            self.choice.began = time.perf_counter()
+            self.choice.begin_step()
 
     def _seen(self, choice: Choice) -> int:
         """Count the steps, from the ends of all that is in one."""
         keys = choice.period.keys
         return sum(number for (source, _), number in self._ends[choice.rank].items() if source in keys) // len(keys)
 
-    def _end_step(self, choice: Choice, results: tuple[object, ...]) -> None:
-        """Count a step that ends now, and let the measurement see it."""
-        choice.end_step(time.perf_counter())
+    def _end_step(self, choice: Choice, results: tuple[object, ...], now: float) -> None:
+        """Count a step that ends now [s], and let the measurement see it."""
+        choice.end_step(now)
         if choice.began is not None:
             if choice.is_regular and self.following is not None:
                 self._go_on(self.following)
             choice.is_disturbed = self.following is not None and self.following.measures
             if not choice.rests or self.measurement.running is not None:
                 self.measurement.step_ended(choice.seen, results, self._begin)
-                self._looks_on = bool(self.measurement.measured) and (
-                    self.following is not None or self._first._left > 0
-                )
+            if self._may_repeat(choice):
+                self._repeats = Repeats(self._last_reports, self.measurement.due)
         self._models.clear()
-        choice.began = time.perf_counter()
+        choice.begin_step()
 
     def _further(self) -> Steps | None:
         """Return the loop that runs while this one rests; None if no further one is to be measured."""
@@ -330,6 +456,8 @@ class Steps:
         if following.choice is None or not following.measurement.settled:
             self.following = None
             return
+        following._look_again()
+        following._reports = []
         following.choice.began, following.choice.calls = None, []
         if following.following is not None:
             following._go_on(following.following)
@@ -368,6 +496,7 @@ class Steps:
             mode=mode,
             model=model,
             irregular=lambda: not choice.is_regular,
+            seconds=lambda: choice.seconds,
             **self._sizes.get(choice.rank, EMPTY),  # type: ignore[arg-type]
         )
         backends = (self._boundaries[rank].backend for rank in (choice.rank, *sorted(self._ranks)))
@@ -375,9 +504,12 @@ class Steps:
 
     def blocked(self, by: str | None) -> None:
         """Note that the program's own profiler runs, or None: no longer."""
-        if self.listens:
-            for loop in self.loops:
-                loop.measurement.block(by, here=self._is_here)
+        if self.closed or (self._is_here and not self.listens):
+            return
+        for loop in self.loops:
+            if self._is_here:
+                loop._look_again()
+            loop.measurement.block(by, here=self._is_here)
 
 
 def _unbound() -> None:
@@ -389,31 +521,20 @@ class StepWatcher:
 
     def __init__(self, steps: Steps, rank: int) -> None:
         self._steps, self._rank, self.source = steps, rank, Identities().of
+        self.thread = steps.thread
+        self.ended = functools.partial(steps.ended, rank)
 
     @property
     def wanted(self) -> bool:
         """See `boundary.Watcher`."""
         return self._steps.listens
 
-    def ended(
-        self,
-        source: Hashable,
-        label: str,
-        *,
-        results: tuple[object, ...] = (),
-        model: object = None,
-        detail: Hashable = None,
-        sizes: Mapping[str, int] = EMPTY,
-    ) -> None:
-        """See `boundary.Watcher`."""
-        try:
-            self._steps.ended(self._rank, source, label, results, model, detail, sizes)
-        except Exception as error:
-            self._steps.fail(error)
-
     def met(self, label: str) -> None:
         """See `boundary.Watcher`."""
-        self._steps.met(label)
+        try:
+            self._steps.met(label)
+        except Exception as error:
+            self._steps.fail(error)
 
     def expect(self) -> None:
         """See `boundary.Watcher`."""

@@ -119,12 +119,15 @@ WATCHED = ["timed"] * 3
 
 
 def test_plain_and_profiled_steps_take_turns() -> None:
-    """3 steps of 10 ms settle before each profiled one and each stretch, of which 9 plain ones make 3."""
+    """3 steps of 10 ms settle before each profiled one and each stretch, of which 9 plain ones make 3.
+
+    What is counted of a stretch includes 4 steps that fill the queue, and the last one that settles.
+    """
     recorder = ran(Plan(device="cpu", steps=9, profiled_steps=3))
     stretch, profiled = ["timed", "timed", "timed", ("plain", 3)], ("profiled", 1, 3)
     turns = [*stretch, profiled, *stretch, profiled, profiled, *stretch]
     assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 3, 0.01)]
-    assert (recorder.plain.ran, recorder.plain.compiling) == (9 + 3 * 4, 3 * 0.5)
+    assert (recorder.plain.ran, recorder.plain.compiling) == (9 + 3 * (4 + 1), 3 * 0.5)
     assert len(recorder.plain.wall.steps) == 9
     between = [4 + 3 + 4, 2 * 4 + 3 + 4]  # profiled ones with what settles before, what settles, four that fill a queue
     assert between == [11, 15]
@@ -282,3 +285,26 @@ def test_steps_that_fill_the_queue_are_counted_and_profiled_ones_are_not() -> No
             turns = record._Turns(RegularSteps(STEP), Notes(in_turns=False), meter)  # type: ignore[arg-type]
             turns.take_halves(plain, profiled)
         assert (sum(steps for _, _, steps in meter._stretches), len(meter._stretches)) == (counted, stretches)
+
+
+def test_what_is_counted_of_a_stretch_is_left_out_where_the_last_step_that_settles_was_irregular() -> None:
+    """Of 2 steps that settle and 3 plain ones, the second is unlike the others, or the first, which is not counted."""
+
+    class Runs(Notes):
+        queued = 0
+
+        def timed(self, step: Step) -> float:
+            step.run()
+            return 0.01
+
+        def steady(self, step: Step, steps: int) -> list[float]:
+            return [self.timed(step) for _ in range(steps)]
+
+    for other, counted in ((2, 0), (1, 1 + 3)):
+        ran: list[int] = []
+        step = Step(run=lambda ran=ran: ran.append(0), irregular=lambda ran=ran, other=other: len(ran) == other)  # type: ignore[misc]
+        meter = energy.Meter(lambda: 0.0, lambda: None)
+        with garbage.kept_out(0.01):
+            turns = record._Turns(RegularSteps(step), Runs(in_turns=True), meter)  # type: ignore[arg-type]
+            turns._plain(3, settling=2)
+        assert (len(turns.times), turns.ran) == (3, counted)

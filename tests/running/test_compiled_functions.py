@@ -33,12 +33,12 @@ class _Watcher(StepWatcher):
     def __init__(self, steps: Steps, rank: int, name: str, seen: list[tuple[str, str, tuple[object, ...]]]) -> None:
         super().__init__(steps, rank)
         self._name, self._seen = name, seen
+        self.ended: Any = self._note
 
-    def ended(
+    def _note(
         self,
         source: object,
         label: str,
-        *,
         results: tuple[object, ...] = (),
         model: object = None,
         detail: object = None,

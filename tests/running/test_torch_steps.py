@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,15 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
     class Sees:
         source = staticmethod(Identities().of)
 
-        def ended(self, source: object, label: str) -> None:
+        def ended(self, source: object, label: str, since: float) -> None:
             seen.append(source)
 
-    updates = torch_optimizer._Updates(Sees())  # type: ignore[arg-type]
+    ended = partial(torch_optimizer.ended, Sees())  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
-        updates.ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
+        ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
     optimizers = [torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), lr=0.1) for _ in range(2)]
     for optimizer in (*optimizers, *optimizers):
-        updates.ended(optimizer)
+        ended(optimizer)
     small, large, other = (("SGD", 8), 0), (("SGD", 12), 0), (("SGD", 8), 1)
     assert seen == [small, large, small, small, other, small, other]
 

@@ -19,6 +19,7 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
+from roofline.core.step import Step
 from roofline.errors import MeasurementError
 from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT, TWO_PROFILERS
@@ -54,32 +55,40 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def timed(run: Callable[[], object], device: str) -> float:
+def timed(step: Step, device: str) -> float:
     """Time one step with a synchronisation before and after [s]."""
+    if device != "cuda":
+        return _timed_on_cpu(step)
     synchronize(device)
     begin = time.perf_counter()
-    run()
+    step.run()
     synchronize(device)
     return time.perf_counter() - begin
 
 
-def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
+def _timed_on_cpu(step: Step) -> float:
+    """Time one step [s]; that of a loop that runs anyway without what watches the loop, which nothing hides here."""
+    begin = time.perf_counter()
+    step.run()
+    seconds = time.perf_counter() - begin
+    return seconds if step.seconds is None else step.seconds()
+
+
+def steady(step: Step, device: str, steps: int) -> list[float]:
     """`steps` steps by the steady protocol [s each]."""
     if device != "cuda":
         times = []
         for _ in range(steps):
-            begin = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begin)
+            times.append(_timed_on_cpu(step))
             collect_if_due()
         return times
     if not steps:
         return []
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
-    run()  # fills the queue and does not count
+    step.run()  # fills the queue and does not count
     marks[0].record()
     for index in range(steps):
-        run()
+        step.run()
         marks[index + 1].record()
         # Mark i is the end of the step before step i: two are in flight when the next one is enqueued.
         marks[index + 2 - IN_FLIGHT].synchronize()

@@ -142,7 +142,7 @@ class TorchStepRecorder:
 
     def timed(self, step: Step) -> float:
         """Time one step with a synchronisation before and after [s]."""
-        return profiler.timed(step.run, self._device)
+        return profiler.timed(step, self._device)
 
     def note_memory(self, step: Step) -> None:
         """On a GPU the allocator's peak since the last call; on a CPU the process's, before ceilings take memory."""
@@ -162,7 +162,7 @@ class TorchStepRecorder:
 
     def steady(self, step: Step, steps: int) -> list[float]:
         """`steps` steps by the steady protocol [s each]."""
-        return profiler.steady(step.run, self._device, steps)
+        return profiler.steady(step, self._device, steps)
 
     def profiled(self, step: Step, steps: int, settling: int) -> profile:
         """The profiler of `steps` steps."""

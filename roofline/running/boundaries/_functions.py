@@ -82,7 +82,7 @@ def source_of(function: Any, watcher: Watcher) -> Hashable:
         if type(owner).__name__ == "TfMethodTarget":  # what TensorFlow binds a method to instead of its object
             owner = owner.target
         if owner is not None:
-            parts.append(watcher.source(owner, partial(type, owner)))
+            parts.append(watcher.source(owner, type))
         function = inner
     return tuple(parts)
 

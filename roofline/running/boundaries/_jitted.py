@@ -43,7 +43,7 @@ class Jitted:
             return self
 
         def source_of(watcher: Watcher) -> Hashable:
-            return self._source_of(watcher), watcher.source(instance, partial(type, instance))
+            return self._source_of(watcher), watcher.source(instance, type)
 
         return MethodType(type(self)(self._jitted, self._label, source_of), instance)
 

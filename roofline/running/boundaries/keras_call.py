@@ -19,6 +19,7 @@ _CLASSES = (("keras.src.layers.layer", "Layer"), ("tf_keras.src.engine.base_laye
 
 def watch(watcher: Watcher) -> None:
     """Have the outermost calls of layers report."""
+    kind = partial(kind_of, partial(numbers_in, "weights"))
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -30,7 +31,7 @@ def watch(watcher: Watcher) -> None:
             finally:
                 OUTERMOST.inside = False
             name, detail = type(self).__name__, of_arguments(args, kwargs)
-            source = watcher.source(self, partial(kind_of, self, name, partial(numbers_in, "weights")))
+            source = watcher.source(self, kind)
             watcher.ended(source, name, results=(result,), model=self, detail=detail)
             return result
 

@@ -21,14 +21,13 @@ _CLASSES = (
 
 def watch(watcher: Watcher) -> None:
     """Have updates report that are in no compiled function."""
+    kind = partial(kind_of, partial(numbers_in, "variables"))
 
     def updating(original: Callable[..., Any]) -> Callable[..., Any]:
         def update(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if not OUTERMOST.inside:
-                name = type(self).__name__
-                kind = partial(kind_of, self, name, partial(numbers_in, "variables"))
-                watcher.ended(watcher.source(self, kind), name)
+                watcher.ended(watcher.source(self, kind), type(self).__name__)
             return result
 
         return update

@@ -7,8 +7,10 @@ models and be seen by the program.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache, partial, wraps
+from threading import get_ident
+from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
@@ -53,26 +55,36 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch.nn import Module
 
     is_torchs_own = original is Module._wrapped_call_impl
+    # True inside of a call of the program's own thread. A step has many calls inside, and to ask `OUTERMOST`, of which
+    # each thread has its own, costs each a third of a microsecond. Calls of other threads are not seen meanwhile.
+    is_inside = False
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if OUTERMOST.inside or not watcher.wanted:
+        nonlocal is_inside
+        if is_inside or OUTERMOST.inside or not watcher.wanted:
             if not is_torchs_own:
                 return original(self, *args, **kwargs)
-            # What PyTorch's own does. A step has many of these calls, and one more frame is a third of what each costs.
+            # What PyTorch's own does: one more frame is a third of what each call costs.
             compiled = self._compiled_call_impl
             return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        since = perf_counter()
         # The module that torch.compile puts around another one has that one's name.
         name = type(self._modules.get("_orig_mod", self)).__name__
         # One that holds nothing, as a loss, may be made anew for each call.
         has_state = self._parameters or self._modules or self._buffers
-        source = watcher.source(self, partial(kind_of, self, name, parameters_of)) if has_state else name
+        source = watcher.source(self, kind_of_module) if has_state else name
         label = _label(name, self.training, torch.is_grad_enabled())
-        watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs))
-        OUTERMOST.inside = True
+        watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs), since=since)
+        is_here = get_ident() == watcher.thread
         try:
+            OUTERMOST.inside = True
+            if is_here:
+                is_inside = True
             return original(self, *args, **kwargs)
         finally:
             OUTERMOST.inside = False
+            if is_here:
+                is_inside = False
 
     return call
 
@@ -103,7 +115,7 @@ def _reporting(
             return original(*args, **kwargs)
         function, name = called(args)
         label = _label(name, True, torch.is_grad_enabled())
-        watcher.ended(watcher.source(function, lambda: name), label, detail=of_arguments(args, kwargs))
+        watcher.ended(watcher.source(function, lambda _: name), label, detail=of_arguments(args, kwargs))
         OUTERMOST.inside = True
         try:
             return original(*args, **kwargs)
@@ -116,6 +128,11 @@ def _reporting(
 def parameters_of(module: Any) -> Iterator[int]:
     """Yield how many numbers each parameter of a module has."""
     return (parameter.numel() for parameter in module.parameters())
+
+
+def kind_of_module(module: Any) -> Hashable:
+    """Tell a module by its class and by how many numbers its parameters have; a compiled one by what it holds."""
+    return kind_of(parameters_of, module._modules.get("_orig_mod", module))
 
 
 @cache

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial, wraps
+from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
@@ -20,17 +22,19 @@ from roofline.running.identities import kind_of
 SKIPPED = "an update skipped by GradScaler"
 
 
-class _Updates(threading.local):
-    """Report updates of a thread, the outermost of each: one inside is that of a base class, or of a wrapped one."""
+@dataclass(slots=True)
+class _Updates:
+    """Count the outermost updates of a thread: one inside is that of a base class, or of a wrapped one."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self.count, self.running = 0, False
+    count: int = 0
+    running: bool = False
 
-    def ended(self, optimizer: Any) -> None:
-        """Report that an update has ended, or was left out."""
-        name = type(optimizer).__name__
-        self._watcher.ended(self._watcher.source(optimizer, partial(kind_of, optimizer, name, _updated)), name)
+
+class _OfThread(threading.local):
+    """Hold the updates of each thread."""
+
+    def __init__(self) -> None:
+        self.updates = _Updates()
 
 
 def _updated(optimizer: Any) -> Iterator[int]:
@@ -38,12 +42,21 @@ def _updated(optimizer: Any) -> Iterator[int]:
     return (weight.numel() for group in optimizer.param_groups for weight in group["params"])
 
 
+_kind = partial(kind_of, _updated)
+
+
+def ended(watcher: Watcher, optimizer: Any) -> None:
+    """Report that an update has ended, or was left out."""
+    since = perf_counter()
+    watcher.ended(watcher.source(optimizer, _kind), type(optimizer).__name__, since=since)
+
+
 def watch(watcher: Watcher) -> None:
     """Wrap `step` of each class of optimizers, and of GradScaler."""
     from torch.amp.grad_scaler import GradScaler
     from torch.optim import Optimizer
 
-    updates = _Updates(watcher)
+    of_thread = _OfThread()
 
     def hooking(original: Callable[..., Any]) -> Callable[..., Any]:
         def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +65,7 @@ def watch(watcher: Watcher) -> None:
         return profile_hook_step
 
     def reporting(step: Callable[..., Any]) -> Callable[..., Any]:
-        wrapper = _reporting(step, updates)
+        wrapper = _reporting(step, of_thread, watcher)
         watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, wrapper))
         return wrapper
 
@@ -65,11 +78,12 @@ def watch(watcher: Watcher) -> None:
 
     def scaling(original: Callable[..., Any]) -> Callable[..., Any]:
         def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            updates = of_thread.updates
             before = updates.count
             result = original(self, optimizer, *args, **kwargs)
             if updates.count == before:
                 watcher.met(SKIPPED)
-                updates.ended(optimizer)
+                ended(watcher, optimizer)
             return result
 
         return step
@@ -89,12 +103,15 @@ def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
     return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 
 
-def _reporting(step: Callable[..., Any], updates: _Updates) -> Callable[..., Any]:
-    import torch
+def _reporting(step: Callable[..., Any], of_thread: _OfThread, watcher: Watcher) -> Callable[..., Any]:
+    from torch.compiler import is_compiling
 
     @wraps(step)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or updates.running:
+        if is_compiling():
+            return step(*args, **kwargs)
+        updates = of_thread.updates
+        if updates.running:
             return step(*args, **kwargs)
         updates.running = True
         try:
@@ -102,7 +119,7 @@ def _reporting(step: Callable[..., Any], updates: _Updates) -> Callable[..., Any
         finally:
             updates.running = False
         updates.count += 1
-        updates.ended(args[0])
+        ended(watcher, args[0])
         return result
 
     return wrapper

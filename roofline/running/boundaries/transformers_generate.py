@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from roofline.core.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
-from roofline.running.identities import kind_of
 
 
 def watch(watcher: Watcher) -> None:
@@ -29,9 +27,10 @@ def watch(watcher: Watcher) -> None:
                 OUTERMOST.inside = False
             prompt = next(iter(args), kwargs.get("inputs", kwargs.get("input_ids")))
             sizes = {} if self.config.is_encoder_decoder else _sizes(prompt, result)
-            kind = partial(kind_of, self, type(self).__name__, torch_call.parameters_of)
             label, detail = f"{type(self).__name__}.generate()", tuple(sizes.values())
-            watcher.ended(watcher.source(self, kind), label, model=self, detail=detail, sizes=sizes)
+            watcher.ended(
+                watcher.source(self, torch_call.kind_of_module), label, model=self, detail=detail, sizes=sizes
+            )
             return result
 
         return generate

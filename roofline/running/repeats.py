@@ -1,0 +1,23 @@
+"""Follow steps that repeat the one before, report by report: what is known of that one holds for them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+#: (rank of the boundary, source, label, detail), see `Watcher.ended`.
+Report = tuple[int, Hashable, str, Hashable]
+
+
+class Repeats:
+    """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
+
+    reports: of the step, the last of which ended it. due: number of the step that is to be followed in full, as a
+    measurement begins with its end. steps: that have repeated it so far. place: number of reports of the current step,
+    all of which repeat its.
+    """
+
+    __slots__ = ("due", "place", "reports", "steps")
+
+    def __init__(self, reports: Sequence[Report], due: float) -> None:
+        self.reports, self.due = tuple(reports), due
+        self.steps = self.place = 0

@@ -74,12 +74,17 @@ class Choice:
         self.seen += 1
         if self.began is None:
             return
-        self.seconds = now - self.began - self.watching
+        self.time_step(now)
         self.is_regular = self.kinds.add(calls, None if self.is_disturbed else self.seconds, of_loop=not self.rests)
         self.room -= len(calls)
         if self.is_regular:
             self.longest = max(self.longest, self.longest - self.room)
             self.room, self.rests = self.longest, False
+
+    def time_step(self, now: float) -> None:
+        """Keep how long the step took that ends now [s], if its begin was seen."""
+        if self.began is not None:
+            self.seconds = now - self.began - self.watching
 
     def begin_step(self) -> None:
         """Begin a step now."""
@@ -329,7 +334,7 @@ class Steps:
         choice.seen += 1
         measurement = self.measurement
         if measurement.running is not None:
-            choice.seconds = now - (choice.began or now) - choice.watching
+            choice.time_step(now)
             try:
                 measurement.step_ended(choice.seen, results, self._begin)
             finally:
@@ -357,7 +362,7 @@ class Steps:
         repeats, self._repeats, choice = self._repeats, None, self.choice
         if repeats is None or choice is None:
             return
-        watching = choice.watching  # which includes that of the reports below
+        watching = choice.watching  # which has that of the reports below, while steps are measured
         for rank, source, label, _ in repeats.reports:
             self._ends[rank][source, label] += repeats.steps
         if repeats.steps and any(self._boundaries[rank].may_cease for rank, *_ in repeats.reports):

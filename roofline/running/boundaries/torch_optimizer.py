@@ -31,7 +31,7 @@ class _Updates:
 
 
 class _OfThread(threading.local):
-    """Hold the updates of each thread."""
+    """Hold the updates of each thread: one look at what threads do not share, as each takes a fraction of a µs."""
 
     def __init__(self) -> None:
         self.updates = _Updates()

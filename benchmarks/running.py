@@ -4,9 +4,9 @@ Steps of about 1 ms, 20 ms and 200 ms. A step that is not measured is one behind
 the program times itself; a measured one is the median of the plain steps of the profile.
 
 glibc gives freed memory back once more than a threshold of it lies at the end of the heap; whether it does so in each
-step depends on what else lies there. A step of 160 ms by itself had about 8,000 page faults for that, or none once
-anything had been allocated between its tensors, and took 6 % less then. So both programs get fixed thresholds, above
-what a step frees; the last comparison of each size is without them.
+step depends on what else lies there. A step of 160 ms by itself had about 8,000 page faults for that, and most plain
+ones under `roofline run` 0 to 3,000, and took 6 % less. So both programs get fixed thresholds, above what a step frees;
+the last comparison of each size is without them.
 """
 
 from __future__ import annotations

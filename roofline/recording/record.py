@@ -210,7 +210,7 @@ class _Turns(Generic[Trace]):
         """Run so many plain steps after some that do not count, and keep the times of the regular ones.
 
         What the system did and what was compiled is counted of a stretch as a whole: of one with other steps it is
-        left out. The last step that settles lies in it, as the counters are read before: the next step is longer.
+        left out. The last step that settles lies in it: right behind the reading of the counters, a step takes longer.
         """
         garbage.collect_if_due()
         untimed = self._recorder.queued + bool(settling)

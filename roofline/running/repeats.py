@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
+from dataclasses import dataclass
 
 #: (rank of the boundary, source, label, detail), see `Watcher.ended`.
 Report = tuple[int, Hashable, str, Hashable]
 
 
+@dataclass(slots=True)
 class Repeats:
     """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
 
@@ -16,8 +18,7 @@ class Repeats:
     all of which repeat its.
     """
 
-    __slots__ = ("due", "place", "reports", "steps")
-
-    def __init__(self, reports: Sequence[Report], due: float) -> None:
-        self.reports, self.due = tuple(reports), due
-        self.steps = self.place = 0
+    reports: tuple[Report, ...]
+    due: float
+    steps: int = 0
+    place: int = 0

@@ -345,12 +345,10 @@ class Steps:
         choice.begin_step()
 
     def _may_repeat(self, choice: Choice) -> bool:
-        """Tell whether the step that has ended repeats the one before, and no other thing is to be seen meanwhile."""
-        reports, self._reports, before = self._reports, [], self._last_reports
-        self._last_reports, ranks = reports, {rank for rank, *_ in reports}
+        """Tell whether steps may repeat the last one, which did so itself: no other thing is to be seen meanwhile."""
+        ranks = {rank for rank, *_ in self._last_reports}
         return (
-            reports == before
-            and len(reports) < _MOST_CALLS
+            len(self._last_reports) < _MOST_CALLS
             and _MET not in ranks
             and choice.is_regular
             and (self._before is None or any(self._boundaries[rank].may_cease for rank in ranks))
@@ -444,8 +442,9 @@ class Steps:
             choice.is_disturbed = self.following is not None and self.following.measures
             if not choice.rests or self.measurement.running is not None:
                 self.measurement.step_ended(choice.seen, results, self._begin)
-            if self._may_repeat(choice):
-                self._repeats = Repeats(self._last_reports, self.measurement.due)
+            before, self._last_reports, self._reports = self._last_reports, self._reports, []
+            if self._last_reports == before and self._may_repeat(choice):
+                self._repeats = Repeats(tuple(before), self.measurement.due)
         self._models.clear()
         choice.begin_step()
 

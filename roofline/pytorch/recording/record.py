@@ -88,9 +88,8 @@ def record(step: Step, plan: Plan, say: Say, variant: Variant | None = None) -> 
 class TorchStepRecorder:
     """See `StepRecorder`; its traces are those of Kineto, beside a GPU profilers that have stopped.
 
-    What a profiler has recorded are thousands of small pieces of memory, 2 MB for 850 ops, among those of the step's
-    tensors, which then find other places; read, it is 0.1 MB. So it is read at once, but beside a GPU, which would cool
-    down and change its clock meanwhile.
+    What a profiler has recorded takes thousands of small pieces of memory, 2.1 MB for 858 ops, and at most 0.14 MB once
+    it is read. So it is read at once, but beside a GPU, which would cool down and change its clock meanwhile.
     """
 
     def __init__(self, plan: Plan, variant: Variant) -> None:

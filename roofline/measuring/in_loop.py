@@ -8,12 +8,11 @@ The hooks of a profiler are per thread, so the recorder sees the loop's work as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from greenlet import getcurrent, greenlet
 
 from roofline.errors import MeasurementError, RooflineError, reason
-
-if TYPE_CHECKING:
-    from greenlet import greenlet
 
 Result = TypeVar("Result")
 
@@ -43,16 +42,15 @@ class LoopRecording(Generic[Result]):
 
     def start(self) -> None:
         """Start the recorder, at the end of a step; the next one is the first that it sees."""
-        from greenlet import greenlet
-
         self._recorder = greenlet(self._run)
         self._recorder.switch()
 
     def step(self, results: object = ()) -> None:
         """Mark the end of a step. results: of the step, which the recorder awaits where steps are asynchronous."""
-        if self._recorder is not None:
-            self._return_here(self._recorder)
-            self._recorder.switch(results)
+        recorder = self._recorder
+        if recorder is not None:
+            self._return_here(recorder)
+            recorder.switch(results)
 
     def close(self) -> None:
         """End a recorder that has not finished, and remove its hooks."""
@@ -64,8 +62,6 @@ class LoopRecording(Generic[Result]):
     @staticmethod
     def _return_here(recorder: greenlet) -> None:
         """Have the recorder go on with what runs now: a loop may run in coroutines of its own."""
-        from greenlet import getcurrent
-
         recorder.parent = getcurrent()
 
     def _run(self) -> None:

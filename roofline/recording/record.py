@@ -171,18 +171,17 @@ class _Turns(Generic[Trace]):
         """Run stretches of plain steps, with profiled ones between them.
 
         A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step
-        see the same of it. Behind a profiled step, plain ones of 1 ms took 17 % longer than the program's last ones;
-        behind six more, as long. So as many steps as settle before a profiled one, and do not count, go before each
-        stretch, and a stretch is no shorter than they are. typical: time of a step [s].
+        see the same of it. Before each stretch go steps that do not count (`protocol.settling_plain`), and a stretch is
+        no shorter than they are, if there are two. typical: time of a step [s].
         """
-        settling = protocol.settling(typical)
+        settling = protocol.settling_plain(typical)
         stretches = min(profiled + 1, max(2, steps // max(1, settling)))
         for number in range(1, stretches + 1):
             if stretch := steps * number // stretches - len(self.times):
                 self._plain(stretch, min(settling, stretch))
             if number < stretches:
                 for _ in range(profiled * number // (stretches - 1) - len(self.traces)):
-                    self._profiled(1, settling)
+                    self._profiled(1, protocol.settling(typical))
 
     def take_halves(self, steps: int, profiled: int) -> None:
         """Run half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.

@@ -76,9 +76,8 @@ def _steps_for(plain: int, profiled: int) -> int:
     first, counted = 1, 2
     before = first + counted + protocol.warm_up("cuda", 0.0)
     after = protocol.SINGLE_STEPS + protocol.watched_steps(0.0)
-    settling = protocol.settling(0.0)
-    stretches = plain + min(plain, (profiled + 1) * settling)
-    return before + stretches + profiled * (1 + settling) + after
+    stretches = plain + min(plain, (profiled + 1) * protocol.settling_plain(0.0))
+    return before + stretches + profiled * (1 + protocol.settling(0.0)) + after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,10 @@
-"""How many profiled steps go before the one that counts."""
+"""How many steps go before those that count, and how many are profiled."""
 
 from __future__ import annotations
 
 import pytest
 
-from roofline.recording.protocol import profiled_steps, settling
+from roofline.recording.protocol import profiled_steps, settling, settling_plain
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,15 @@ from roofline.recording.protocol import profiled_steps, settling
 )
 def test_short_steps_settle_longer(typical: float, steps: int) -> None:
     assert settling(typical) == steps
+
+
+@pytest.mark.parametrize(
+    ("typical", "steps"),
+    # 10 ms hold 100 steps of 0.1 ms, of which 12 are enough, and 10 of 1 ms; from 2 ms on as many as under a profiler
+    [(0.0, 12), (0.1e-3, 12), (1e-3, 10), (2e-3, 6), (10e-3, 3), (0.1, 1), (1.0, 0)],
+)
+def test_short_plain_steps_settle_longer_than_profiled_ones(typical: float, steps: int) -> None:
+    assert settling_plain(typical) == steps
 
 
 @pytest.mark.parametrize(

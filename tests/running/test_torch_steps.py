@@ -41,10 +41,10 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
 
     ended = partial(torch_optimizer.ended, Sees())  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
-        ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
+        ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1), 0.0)
     optimizers = [torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), lr=0.1) for _ in range(2)]
     for optimizer in (*optimizers, *optimizers):
-        ended(optimizer)
+        ended(optimizer, 0.0)
     small, large, other = (("SGD", 8), 0), (("SGD", 12), 0), (("SGD", 8), 1)
     assert seen == [small, large, small, small, other, small, other]
 

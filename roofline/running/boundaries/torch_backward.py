@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
@@ -18,8 +19,9 @@ def watch(watcher: Watcher) -> None:
     def ending(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
+            since = perf_counter()
             if not OUTERMOST.inside:
-                watcher.ended("backward", "backward()")
+                watcher.ended("backward", "backward()", since=since)
             return result
 
         watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))

@@ -61,25 +61,27 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal is_inside
-        if is_inside or OUTERMOST.inside or not watcher.wanted:
+        if is_inside:
             if not is_torchs_own:
                 return original(self, *args, **kwargs)
             # What PyTorch's own does: one more frame is a third of what each call costs.
             compiled = self._compiled_call_impl
             return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
         since = perf_counter()
+        if OUTERMOST.inside or not watcher.wanted:
+            return original(self, *args, **kwargs)
         # The module that torch.compile puts around another one has that one's name.
         name = type(self._modules.get("_orig_mod", self)).__name__
         # One that holds nothing, as a loss, may be made anew for each call.
         has_state = self._parameters or self._modules or self._buffers
         source = watcher.source(self, kind_of_module) if has_state else name
         label = _label(name, self.training, torch.is_grad_enabled())
-        watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs), since=since)
         is_here = get_ident() == watcher.thread
+        OUTERMOST.inside = True
+        if is_here:
+            is_inside = True
         try:
-            OUTERMOST.inside = True
-            if is_here:
-                is_inside = True
+            watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs), since=since)
             return original(self, *args, **kwargs)
         finally:
             OUTERMOST.inside = False

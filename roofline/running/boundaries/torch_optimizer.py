@@ -45,9 +45,8 @@ def _updated(optimizer: Any) -> Iterator[int]:
 _kind = partial(kind_of, _updated)
 
 
-def ended(watcher: Watcher, optimizer: Any) -> None:
-    """Report that an update has ended, or was left out."""
-    since = perf_counter()
+def ended(watcher: Watcher, optimizer: Any, since: float) -> None:
+    """Report that an update has ended, or was left out. since: then [s]."""
     watcher.ended(watcher.source(optimizer, _kind), type(optimizer).__name__, since=since)
 
 
@@ -82,8 +81,9 @@ def watch(watcher: Watcher) -> None:
             before = updates.count
             result = original(self, optimizer, *args, **kwargs)
             if updates.count == before:
+                since = perf_counter()
                 watcher.met(SKIPPED)
-                ended(watcher, optimizer)
+                ended(watcher, optimizer, since)
             return result
 
         return step
@@ -118,8 +118,9 @@ def _reporting(step: Callable[..., Any], of_thread: _OfThread, watcher: Watcher)
             result = step(*args, **kwargs)
         finally:
             updates.running = False
+        since = perf_counter()
         updates.count += 1
-        ended(watcher, args[0])
+        ended(watcher, args[0], since)
         return result
 
     return wrapper

@@ -171,8 +171,8 @@ class _Turns(Generic[Trace]):
         """Run stretches of plain steps, with profiled ones between them.
 
         A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step
-        see the same of it. Before each stretch go steps that do not count (`protocol.settling_plain`), and a stretch is
-        no shorter than they are, if there are two. typical: time of a step [s].
+        see the same of it. Before each stretch go steps that do not count (`protocol.settling_plain`), no more than it
+        has. typical: time of a step [s].
         """
         settling = protocol.settling_plain(typical)
         stretches = min(profiled + 1, max(2, steps // max(1, settling)))

@@ -61,15 +61,13 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal is_inside
-        if is_inside:
+        if is_inside or OUTERMOST.inside or not watcher.wanted:
             if not is_torchs_own:
                 return original(self, *args, **kwargs)
             # What PyTorch's own does: one more frame is a third of what each call costs.
             compiled = self._compiled_call_impl
             return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
         since = perf_counter()
-        if OUTERMOST.inside or not watcher.wanted:
-            return original(self, *args, **kwargs)
         # The module that torch.compile puts around another one has that one's name.
         name = type(self._modules.get("_orig_mod", self)).__name__
         # One that holds nothing, as a loss, may be made anew for each call.

@@ -25,7 +25,7 @@ PROGRAM = str(Path(__file__).parent / "trained.py")
 #: Name of a length of steps -> arguments of the program but the number of its steps, this, and the number of pairs: a
 #: process of 1000 short steps is over in a second, of which a shared machine may be a tenth slower.
 SIZES = {
-    "1 ms": ("64", "12", "64", 1000, 21),
+    "1 ms": ("64", "14", "64", 1000, 21),
     "20 ms": ("512", "8", "128", 120, 7),
     "200 ms": ("1024", "8", "256", 60, 5),
 }

@@ -19,6 +19,18 @@ def kind_of(numbers: Callable[[Any], Iterable[int]], thing: Any) -> tuple[str, i
         return name, None
 
 
+def nothing() -> None:
+    """Refer to no object."""
+
+
+def reference(thing: Any) -> Callable[[], Any]:
+    """Return a weak reference to an object, and one to nothing where its class allows none."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return nothing
+
+
 class Identities:
     """Give each living object a number of its own. One like one that is gone has that one's: a loop made it anew."""
 

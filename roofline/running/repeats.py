@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 #: (rank of the boundary, source, label, detail), see `Watcher.ended`.
 Report = tuple[int, Hashable, str, Hashable]
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Hold a report that a step repeats. place: in the step. following: the next one; None: this one ends the step."""
+
+    report: Report
+    place: int
+    following: Awaited | None
+
+
 @dataclass(slots=True)
 class Repeats:
     """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
 
-    reports: of the step, the last of which ended it. due: number of the step that is to be followed in full, as a
-    measurement begins with its end. steps: that have repeated it so far. place: number of reports of the current step,
-    all of which repeat its.
+    reports: of the step, the last of which ended it. first: of them. due: number of the step that is to be followed in
+    full, as a measurement begins with its end. steps: that have repeated it so far.
     """
 
     reports: tuple[Report, ...]
+    first: Awaited
     due: float
     steps: int = 0
-    place: int = 0
+
+
+def follow(reports: Sequence[Report], due: float) -> Repeats:
+    """Begin to follow steps that repeat these reports; see `Repeats`."""
+    awaited = None
+    for place in reversed(range(len(reports))):
+        awaited = Awaited(reports[place], place, awaited)
+    assert awaited is not None  # the last report has ended a step
+    return Repeats(tuple(reports), awaited, due)

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from greenlet import getcurrent
+
 from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
 from roofline.running.identities import Identities
@@ -19,7 +21,7 @@ from roofline.running.imports import AfterImport
 from roofline.running.kinds import Call, StepKinds
 from roofline.running.measurement import Measurement
 from roofline.running.periods import Period, Periods
-from roofline.running.repeats import Repeats, Report
+from roofline.running.repeats import Awaited, Repeats, Report, follow
 
 #: Calls that are kept of a step. By choice: more than one has.
 _MOST_CALLS = 1 << 16
@@ -127,6 +129,7 @@ class Steps:
         #: Of the first loop: how many further ones may be measured.
         self._left = measurement.wanted.loops - 1
         self.thread = threading.get_ident()
+        self._coroutine = getcurrent()
         self._periods = [Periods() for _ in boundaries]
         #: For each boundary: (source, label) -> number of its ends.
         self._ends: list[Counter[tuple[Hashable, str]]] = [Counter() for _ in boundaries]
@@ -138,10 +141,12 @@ class Steps:
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
         self._sizes: dict[int, Mapping[str, int]] = {}
-        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`.
+        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`, which
+        #: holds while a report of it is awaited.
         self._reports: list[Report] = []
         self._last_reports: list[Report] = []
         self._repeats: Repeats | None = None
+        self._awaited: Awaited | None = None
         self.choice: Choice | None = None
         self.closed = False
         #: What takes the hooks of the boundaries away, in the order in which they were made.
@@ -209,7 +214,7 @@ class Steps:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
         if self._is_here:
             for loop in self.loops:
-                loop._repeats = None  # making up for what was not done may be what has failed
+                loop._awaited = None  # making up for what was not done may be what has failed
             self.close()
         for loop in self.loops:
             loop.measurement.fail(error, here=self._is_here)
@@ -249,23 +254,22 @@ class Steps:
 
         Most reports are those of the step before, and each call of a function would cost the program a microsecond.
         """
-        since = time.perf_counter() if since is None else since
+        if since is None:
+            since = time.perf_counter()
         try:
-            repeats, running = self._repeats, self.measurement.running
-            if (
-                repeats is not None
-                and (running is None or not running.is_recorder)
-                and threading.get_ident() == self.thread
-            ):
-                if (rank, source, label, detail) == repeats.reports[repeats.place]:
-                    if repeats.place + 1 == len(repeats.reports):
-                        self._end_repeat(repeats, results, since)
+            awaited = self._awaited
+            if awaited is not None:
+                # That of the program, neither of the recorder nor of another thread.
+                if getcurrent() is self._coroutine and (rank, source, label, detail) == awaited.report:
+                    if awaited.following is None:
+                        self._end_repeat(results, since)
                         return
-                    repeats.place += 1
-                    if running is not None and self.choice is not None:
+                    self._awaited = awaited.following
+                    if self.measurement.running is not None and self.choice is not None:
                         self.choice.watching += time.perf_counter() - since
                     return
-                self._look_again()
+                if self._is_here and self.listens:
+                    self._look_again()
             self._look_at(rank, source, label, results, model, detail, sizes, since)
         except Exception as error:
             self._first.fail(error)
@@ -325,11 +329,12 @@ class Steps:
         if self.choice is not None and len(self._reports) < _MOST_CALLS:
             self._reports.append(report)
 
-    def _end_repeat(self, repeats: Repeats, results: tuple[object, ...], now: float) -> None:
+    def _end_repeat(self, results: tuple[object, ...], now: float) -> None:
         """Count a step that repeats the one before and ends now [s], and let the measurement see it."""
-        choice = self.choice
+        choice, repeats = self.choice, self._repeats
         assert choice is not None  # a step has ended
-        repeats.place = 0
+        assert repeats is not None
+        self._awaited = repeats.first
         repeats.steps += 1
         choice.seen += 1
         measurement = self.measurement
@@ -357,8 +362,9 @@ class Steps:
 
     def _look_again(self) -> None:
         """Look at each report again, and make up for what was not done of those that repeated others."""
-        repeats, self._repeats, choice = self._repeats, None, self.choice
-        if repeats is None or choice is None:
+        awaited, self._awaited = self._awaited, None
+        repeats, choice = self._repeats, self.choice
+        if awaited is None or repeats is None or choice is None:
             return
         watching = choice.watching  # which has that of the reports below, while steps are measured
         for rank, source, label, _ in repeats.reports:
@@ -370,7 +376,7 @@ class Steps:
         choice.kinds.repeat(repeats.steps)
         if not self.measurement.settled:
             self._periods[choice.rank].repeat(repeats.steps)
-        for rank, source, label, detail in repeats.reports[: repeats.place]:
+        for rank, source, label, detail in repeats.reports[: awaited.place]:
             self._look_at(rank, source, label, (), None, detail, self._sizes[rank], time.perf_counter())
         choice.watching = watching
 
@@ -444,7 +450,8 @@ class Steps:
                 self.measurement.step_ended(choice.seen, results, self._begin)
             before, self._last_reports, self._reports = self._last_reports, self._reports, []
             if self._last_reports == before and self._may_repeat(choice):
-                self._repeats = Repeats(tuple(before), self.measurement.due)
+                self._repeats = follow(before, self.measurement.due)
+                self._awaited = self._repeats.first
         self._models.clear()
         choice.begin_step()
 

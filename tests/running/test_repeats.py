@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from greenlet import greenlet
 
 from roofline.core.step import Step
 from roofline.measuring.in_loop import LoopRecording
@@ -66,7 +67,9 @@ def elsewhere(function: Callable[[], object]) -> None:
 
 
 def program(steps: Steps, seed: int) -> None:
-    """Run one of many programs: passes of unlike lengths over a few kinds of steps, other loops, marks and threads."""
+    """Run one of many programs: passes of unlike lengths over a few kinds of steps, other loops, marks, threads and
+    coroutines.
+    """
     chance = random.Random(seed)
     watchers = {rank: steps.watcher(rank) for rank in (OPTIMIZER, CALL, BACKWARD, PROFILER)}
     model, marks = Model(), chance.random() < 0.2
@@ -89,7 +92,10 @@ def program(steps: Steps, seed: int) -> None:
                     watchers[BACKWARD].ended("backward", "backward()")
                 if chance.random() < 0.01:
                     elsewhere(call)
-                watchers[OPTIMIZER].ended(update, update)
+                if chance.random() < 0.02:
+                    greenlet(watchers[OPTIMIZER].ended).switch(update, update)
+                else:
+                    watchers[OPTIMIZER].ended(update, update)
             if not updates:
                 call("Net (eval)", (4,))
             if marks:
@@ -167,7 +173,7 @@ def test_a_step_takes_as_long_as_without_its_hooks_and_the_recorder(monkeypatch:
         call.ended("net", "Net", since=began)
         now[0] += 2
         update.ended("SGD", "SGD")
-    assert steps._repeats is not None
+    assert steps._awaited is not None
     assert seen == [3.0] * len(seen)
     assert len(seen) == 9
 

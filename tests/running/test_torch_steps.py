@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 
@@ -16,7 +16,7 @@ from steps_found import asides, found, ran
 import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
-from roofline.running.boundaries import torch_optimizer
+from roofline.running.boundaries import torch_call, torch_optimizer
 from roofline.running.identities import Identities
 from roofline.running.measurement import Wanted
 
@@ -39,14 +39,35 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
         def ended(self, source: object, label: str, since: float) -> None:
             seen.append(source)
 
-    ended = partial(torch_optimizer.ended, Sees())  # type: ignore[arg-type]
+    thread = torch_optimizer._OfThread()
+    update = torch_optimizer._reporting(lambda optimizer: None, thread, Sees())  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
-        ended(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1), 0.0)
+        update(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
     optimizers = [torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), lr=0.1) for _ in range(2)]
     for optimizer in (*optimizers, *optimizers):
-        ended(optimizer, 0.0)
+        update(optimizer)
     small, large, other = (("SGD", 8), 0), (("SGD", 12), 0), (("SGD", 8), 1)
     assert seen == [small, large, small, small, other, small, other]
+
+
+def test_calls_are_told_apart_by_their_module_also_where_it_has_the_address_of_one_that_is_gone() -> None:
+    """As of optimizers; one without a state is its class."""
+    seen: list[object] = []
+
+    class Sees:
+        source, thread = staticmethod(Identities().of), get_ident()
+
+        def ended(self, source: object, label: str, **others: object) -> None:
+            seen.append(source)
+
+    call = torch_call._of_modules(lambda module: None, Sees())  # type: ignore[arg-type]
+    for inputs in (3, 5, 3):
+        call(torch.nn.Linear(inputs, 2))
+    first, second, loss = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2), torch.nn.MSELoss()
+    for module in (first, first, loss, first, second, first):
+        call(module)
+    small, large, other = (("Linear", 8), 0), (("Linear", 12), 0), (("Linear", 8), 1)
+    assert seen == [small, large, small, small, small, "MSELoss", small, other, small]
 
 
 def test_accumulated_batches_are_one_step() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+_are_ints = frozenset({int}).issuperset
+
 
 def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
     """Return the shapes of the arrays among values; () of one that has none to tell, such as a nested tensor.
@@ -17,7 +19,8 @@ def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
         try:
             shape = getattr(value, "shape", None)
             if shape is not None:
-                shapes.append(tuple([number if type(number) is int else None for number in shape]))
+                known = _are_ints(map(type, shape))
+                shapes.append(tuple(shape if known else [number if type(number) is int else None for number in shape]))
         except Exception:
             shapes.append(())
     return tuple(shapes)

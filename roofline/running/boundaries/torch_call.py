@@ -17,7 +17,7 @@ from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import of_arguments
 from roofline.running.boundary import Boundary, Watcher
-from roofline.running.identities import kind_of
+from roofline.running.identities import kind_of, nothing, reference
 
 
 def watch(watcher: Watcher) -> None:
@@ -51,30 +51,36 @@ def watch(watcher: Watcher) -> None:
 
 
 def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
-    import torch
+    from torch import is_grad_enabled
     from torch.nn import Module
 
+    thread = watcher.thread
     is_torchs_own = original is Module._wrapped_call_impl
     # True inside of a call of the program's own thread. A step has many calls inside, and to ask `OUTERMOST`, of which
     # each thread has its own, costs each a third of a microsecond. Calls of other threads are not seen meanwhile.
     is_inside = False
+    # The module with a state that was called last, its name and its source: mostly it is the next one, too.
+    last: tuple[Callable[[], Any], str, Hashable] = (nothing, "", None)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal is_inside
-        if is_inside or OUTERMOST.inside or not watcher.wanted:
+        nonlocal is_inside, last
+        if is_inside or OUTERMOST.inside:
             if not is_torchs_own:
                 return original(self, *args, **kwargs)
             # What PyTorch's own does: one more frame is a third of what each call costs.
             compiled = self._compiled_call_impl
             return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
         since = perf_counter()
-        # The module that torch.compile puts around another one has that one's name.
-        name = type(self._modules.get("_orig_mod", self)).__name__
-        # One that holds nothing, as a loss, may be made anew for each call.
-        has_state = self._parameters or self._modules or self._buffers
-        source = watcher.source(self, kind_of_module) if has_state else name
-        label = _label(name, self.training, torch.is_grad_enabled())
-        is_here = get_ident() == watcher.thread
+        module, name, source = last
+        if module() is not self:
+            # The module that torch.compile puts around another one has that one's name.
+            name = source = type(self._modules.get("_orig_mod", self)).__name__
+            # One that holds nothing, as a loss, may be made anew for each call.
+            if self._parameters or self._modules or self._buffers:
+                source = watcher.source(self, kind_of_module)
+                last = reference(self), name, source
+        label = _label(name, self.training, is_grad_enabled())
+        is_here = get_ident() == thread
         OUTERMOST.inside = True
         if is_here:
             is_inside = True

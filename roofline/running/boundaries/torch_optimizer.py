@@ -8,7 +8,7 @@ leaves out, as its gradients are not finite, ends a step, too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
 from time import perf_counter
@@ -16,7 +16,7 @@ from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundary import Boundary, Watcher
-from roofline.running.identities import kind_of
+from roofline.running.identities import kind_of, nothing, reference
 
 #: What a step contains whose update a GradScaler leaves out.
 SKIPPED = "an update skipped by GradScaler"
@@ -43,11 +43,6 @@ def _updated(optimizer: Any) -> Iterator[int]:
 
 
 _kind = partial(kind_of, _updated)
-
-
-def ended(watcher: Watcher, optimizer: Any, since: float) -> None:
-    """Report that an update has ended, or was left out. since: then [s]."""
-    watcher.ended(watcher.source(optimizer, _kind), type(optimizer).__name__, since=since)
 
 
 def watch(watcher: Watcher) -> None:
@@ -83,7 +78,7 @@ def watch(watcher: Watcher) -> None:
             if updates.count == before:
                 since = perf_counter()
                 watcher.met(SKIPPED)
-                ended(watcher, optimizer, since)
+                watcher.ended(watcher.source(optimizer, _kind), type(optimizer).__name__, since=since)
             return result
 
         return step
@@ -106,8 +101,12 @@ def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
 def _reporting(step: Callable[..., Any], of_thread: _OfThread, watcher: Watcher) -> Callable[..., Any]:
     from torch.compiler import is_compiling
 
+    # What was updated last, and its source: mostly it is the next one, too.
+    last: tuple[Callable[[], Any], Hashable] = (nothing, None)
+
     @wraps(step)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        nonlocal last
         if is_compiling():
             return step(*args, **kwargs)
         updates = of_thread.updates
@@ -120,7 +119,11 @@ def _reporting(step: Callable[..., Any], of_thread: _OfThread, watcher: Watcher)
             updates.running = False
         since = perf_counter()
         updates.count += 1
-        ended(watcher, args[0], since)
+        optimizer, source = last
+        if optimizer() is not args[0]:
+            source = watcher.source(args[0], _kind)
+            last = reference(args[0]), source
+        watcher.ended(source, type(args[0]).__name__, since=since)
         return result
 
     return wrapper

@@ -351,7 +351,10 @@ def test_a_graph_is_read_whatever_types_grappler_gave_its_ops(tmp_path: Path):
 
 
 def test_a_padding_that_onednn_takes_in_is_in_the_shapes_behind_it(tmp_path: Path):
-    """2 zeros on either side of 5 x 5 places: 3 results in either direction, 2 apart, of 3, 5 and 3 taps inside."""
+    """2 zeros on either side of 5 x 5 places: 3 results in either direction, 2 apart, of 3, 5 and 3 taps inside.
+
+    Where TensorFlow leaves oneDNN out, as on CPUs without AVX-512, the padding is an op, and zeros are multiplied.
+    """
     image, kernel = data(2, 5, 5, 3), data(5, 5, 3, 5)
 
     @tf.function
@@ -361,7 +364,9 @@ def test_a_padding_that_onednn_takes_in_is_in_the_shapes_behind_it(tmp_path: Pat
 
     found = record(lambda: step(image, kernel), tmp_path)
     check(found)
-    assert found.flops("forward") == found.model_flops("forward") == 2 * 2 * 3 * 5 * (3 + 5 + 3) ** 2
+    is_op = any(node.op == "Pad" for node in found.graphs.functions[0].after)
+    assert found.flops("forward") == 2 * 2 * 3 * 5 * (5 + 5 + 5 if is_op else 3 + 5 + 3) ** 2
+    assert found.model_flops("forward") == 2 * 2 * 3 * 5 * (3 + 5 + 3) ** 2
     (square,) = (op.costed for op in found.counted.ops if op.costed.kind == "Square")
     assert square.cost.bytes_written == 4 * 2 * 3 * 3 * 5
 

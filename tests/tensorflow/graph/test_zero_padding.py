@@ -255,7 +255,10 @@ def test_results_to_which_an_array_is_added_are_asked_for(tmp_path: Path) -> Non
 
 
 def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: Path) -> None:
-    """5 x 4 x 3 places and 3 x 2 x 2 taps, 2 zeros on either side of the 5: each tap on each of the 5 places."""
+    """5 x 4 x 3 places and 3 x 2 x 2 taps, 2 zeros on either side of the 5: each tap on each of the 5 places.
+
+    Where TensorFlow leaves oneDNN out, as on CPUs without AVX-512, the padding is an op: 7 results of 3 taps each.
+    """
     image, kernel = data(2, 5, 4, 3, 3), variable(3, 2, 2, 3, 5)
 
     @tf.function
@@ -264,8 +267,9 @@ def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: P
         return tf.square(tf.nn.conv3d(padded, kernel, (1, 1, 1, 1, 1), "VALID"))
 
     found = record(step, tmp_path)
-    pairs = (5 * 3) * (3 * 2) * (2 * 2)
-    assert found.model_flops("forward") == found.flops("forward") == CHANNELS * pairs
+    is_op = any(node.op == "Pad" for node in found.graphs.functions[0].after)
+    assert found.model_flops("forward") == CHANNELS * (5 * 3) * (3 * 2) * (2 * 2)
+    assert found.flops("forward") == CHANNELS * ((7 if is_op else 5) * 3) * (3 * 2) * (2 * 2)
 
 
 @pytest.mark.parametrize("case", ["results", "depthwise, cut"])

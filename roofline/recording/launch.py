@@ -121,7 +121,7 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None, se
             variables = {name: value.replace(place, path) for name, value in variables.items()}
         child: Fork | subprocess.Popen[bytes] | None = None
         try:
-            with _relay_output() as printed:
+            with _relay_output() as (printed, ends):
                 try:
                     with _hold_interrupts():
                         if server is not None:
@@ -134,6 +134,7 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None, se
                     raise
                 except BaseException:
                     # In here: to read its output to the end waits for a child that goes on.
+                    ends.set()
                     if child is not None:
                         _end_child(child)
                     raise
@@ -210,29 +211,31 @@ def _no_python(python: str) -> InputError:
 
 
 @contextmanager
-def _relay_output() -> Iterator[int]:
-    """Yield a file descriptor whose lines go to standard error, without the remarks of frameworks.
+def _relay_output() -> Iterator[tuple[int, threading.Event]]:
+    """Yield a file descriptor whose lines go to standard error but for remarks of frameworks, until an event is set.
 
     XLA, TensorFlow and torch's recorder report to standard error whatever their variables for logging say, and would
-    bury the one sentence that a failed command owes to its user.
+    bury the one sentence that a failed command owes to its user. So would a child that is being ended: a framework may
+    take what interrupts an import of its own for an error, print it, and go on with half of a module.
     """
     reading, writing = os.pipe()
-    listener = threading.Thread(target=_pass_on, args=(reading,), daemon=True)
+    ends = threading.Event()
+    listener = threading.Thread(target=_pass_on, args=(reading, ends), daemon=True)
     listener.start()
     try:
-        yield writing
+        yield writing, ends
     finally:
         os.close(writing)
         listener.join(2)  # a process that the user's step left behind may hold the other end for ever
 
 
-def _pass_on(reading: int) -> None:
+def _pass_on(reading: int, ends: threading.Event) -> None:
     """Pass lines on; read to the end even if standard error is closed: the child would die of a pipe without reader."""
     with open(reading, encoding="utf-8", errors="replace") as lines:
         in_remark = False  # a remark of the observer
         for line in lines:
             in_remark = bool(_OBSERVER.match(line) or (in_remark and _FRAME.match(line)))
-            if not in_remark and not _REMARK.match(line):
+            if not in_remark and not _REMARK.match(line) and not ends.is_set():
                 tell(line, end="")
 
 

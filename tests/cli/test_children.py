@@ -598,7 +598,7 @@ def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str
         "W1121 05:07:22.883056   18089 hlo_module.cc:767] Invalid stack_frame_id 84",
         "E0000 00:00:1795237754.404692   18282 cuda_platform.cc:52] failed call to cuInit: INTERNAL",
     ]
-    with launch._relay_output() as printed:
+    with launch._relay_output() as (printed, _):
         os.write(printed, "\n".join([*dropped, *kept, *dropped, "no end of line"]).encode())
     assert capsys.readouterr().err == "\n".join([*kept, "no end of line"])
 
@@ -616,7 +616,7 @@ def test_frames_of_torchs_recorder_are_left_out_and_those_of_others_are_not(caps
     told = (
         "[W1123 22:12:14.980422724 execution_trace_observer.cpp:896] Exception in execution trace observer: no sizes."
     )
-    with launch._relay_output() as printed:
+    with launch._relay_output() as (printed, _):
         os.write(printed, "\n".join(["RuntimeError: 7", *frames, told, *frames, told, *frames, "step 2", ""]).encode())
     assert capsys.readouterr().err == "\n".join(["RuntimeError: 7", *frames, "step 2", ""])
 
@@ -629,8 +629,18 @@ def test_a_child_is_read_to_its_end_whatever_becomes_of_standard_error(monkeypat
     gone.close()
     for stderr in (None, gone):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with launch._relay_output() as printed:
+        with launch._relay_output() as (printed, _):
             assert os.write(printed, many) == len(many)
+
+
+def test_what_a_child_says_while_it_is_ended_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    from roofline.recording import launch
+
+    many = b"Traceback\n" * 50_000  # more than fits into a pipe: it is read all the same
+    with launch._relay_output() as (printed, ends):
+        ends.set()
+        assert os.write(printed, many) == len(many)
+    assert capsys.readouterr().err == ""
 
 
 # ------------------------------------------------------------------------------------------------ lists

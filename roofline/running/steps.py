@@ -259,7 +259,7 @@ class Steps:
         try:
             awaited = self._awaited
             if awaited is not None:
-                # That of the program, neither of the recorder nor of another thread.
+                # In the program's own coroutine: neither in the recorder's nor in another thread.
                 if getcurrent() is self._coroutine and (rank, source, label, detail) == awaited.report:
                     if awaited.following is None:
                         self._end_repeat(results, since)

@@ -353,7 +353,7 @@ def test_a_graph_is_read_whatever_types_grappler_gave_its_ops(tmp_path: Path):
 def test_a_padding_that_onednn_takes_in_is_in_the_shapes_behind_it(tmp_path: Path):
     """2 zeros on either side of 5 x 5 places: 3 results in either direction, 2 apart, of 3, 5 and 3 taps inside.
 
-    Where TensorFlow leaves oneDNN out, as on CPUs without AVX-512, the padding is an op, and zeros are multiplied.
+    Where TensorFlow leaves oneDNN out, as it did on a CPU without AVX-512, the padding is an op, zeros are multiplied.
     """
     image, kernel = data(2, 5, 5, 3), data(5, 5, 3, 5)
 

@@ -257,7 +257,7 @@ def test_results_to_which_an_array_is_added_are_asked_for(tmp_path: Path) -> Non
 def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: Path) -> None:
     """5 x 4 x 3 places and 3 x 2 x 2 taps, 2 zeros on either side of the 5: each tap on each of the 5 places.
 
-    Where TensorFlow leaves oneDNN out, as on CPUs without AVX-512, the padding is an op: 7 results of 3 taps each.
+    Where TensorFlow leaves oneDNN out, as it did on a CPU without AVX-512, the padding is an op: 7 results of 3 taps.
     """
     image, kernel = data(2, 5, 4, 3, 3), variable(3, 2, 2, 3, 5)
 

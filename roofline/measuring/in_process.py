@@ -99,6 +99,15 @@ def measured(
     return as_profile(recording, backend, kind, model, "roofline.profile(...)", say, chosen)
 
 
+def load_recorder(framework: str) -> None:
+    """Import what records a loop's steps of a framework that the program has imported, before it has any.
+
+    An import leaves gaps in the heap. Steps that came behind it had their small objects there, on more pages, and took
+    about 1 % longer.
+    """
+    load(framework).recorder.load()
+
+
 def record_loop(
     step: Step, backend: str, steps: int | None, profiled_steps: int | None, say: Say
 ) -> tuple[Recording, str]:

@@ -40,6 +40,9 @@ class Recorder(Protocol):
     def profiled_environment(self, device: str) -> dict[str, str]:
         """Return variables that only the profiled run must have; plain steps then get a process of their own."""
 
+    def load(self) -> None:
+        """Import what `record` would import for any step; the framework may have been imported."""
+
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:
         """Do the T, P and C runs. Exceptions of the step pass through."""
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from weakref import WeakSet
 
 from roofline.core.schema import Profile
+from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import MeasurementError, reason
 from roofline.recording.recording import Say
 from roofline.running.boundaries import INTERRUPTIONS, ORDER
@@ -144,6 +145,8 @@ def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Bound
     for rank, boundary in enumerate(kinds):
         # What waits for no library may look at once, as behind a module that there always is.
         imports.call(boundary.module or "sys", partial(boundary.watch, steps.watcher(rank)))
+    for framework in FRAMEWORKS:
+        imports.call(framework, partial(_load_recorder, framework))
     imports.install()
     _WATCHED.add(steps)
     error = _error_of(program.run)
@@ -155,6 +158,12 @@ def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Bound
         for loop in steps.loops:
             loop.measurement.close()
     return Ended(error, own_process, steps)
+
+
+def _load_recorder(framework: str) -> None:
+    from roofline.measuring.in_process import load_recorder
+
+    load_recorder(framework)
 
 
 def _error_of(function: Callable[[], None]) -> BaseException | None:

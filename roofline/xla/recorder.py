@@ -31,6 +31,10 @@ class XSpaceRecorder(ABC):
         """Beside a GPU no command buffers, whose kernels name no op."""
         return flags.without_command_buffers(device)
 
+    def load(self) -> None:
+        """Import what records a step, whatever the framework."""
+        from roofline.recording.xspace import recorder  # noqa: F401
+
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:
         """Time plain steps (T), profile a few (P) and count what they ran (C)."""
         from roofline.recording.xspace import recorder

@@ -13,7 +13,7 @@ from greenlet import greenlet
 from roofline.core.step import Step
 from roofline.measuring.in_loop import LoopRecording
 from roofline.running.boundaries import ORDER
-from roofline.running.boundaries._shapes import of_arguments
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measurement, Wanted
 from roofline.running.run import boundaries
@@ -241,4 +241,4 @@ def test_a_symbolic_number_of_a_shape_is_not_compared() -> None:
     class Array:
         shape = (8, Symbol())
 
-    assert of_arguments((Array(), 3), {"mask": Array()}) == ((8, None), (8, None))
+    assert shapes_of((Array(), 3), {"mask": Array()}) == ((8, None), (8, None))

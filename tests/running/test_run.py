@@ -94,6 +94,14 @@ def test_each_loop_is_measured_and_has_a_profile(both: Both) -> None:
         assert profile.command == "roofline run -o net.json loops.py", "arguments may be secrets"
 
 
+def test_what_records_is_imported_right_behind_the_framework(python: Python, tmp_path: Path) -> None:
+    # An import between steps would leave gaps in the heap, among which later steps would lie.
+    program = tmp_path / "imports.py"
+    known = "'roofline.pytorch.recording.record' in sys.modules"
+    program.write_text(f"import sys\nprint({known})\nimport torch\nprint({known})\n")
+    assert python("-m", "roofline", "run", program).stdout.split() == ["False", "True"]
+
+
 def test_an_error_of_ours_does_not_end_the_program() -> None:
     """A report whose source cannot be hashed."""
     measurement = Measurement(Wanted(), "program", lambda text: None)

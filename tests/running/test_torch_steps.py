@@ -60,6 +60,9 @@ def test_calls_are_told_apart_by_their_module_also_where_it_has_the_address_of_o
         def ended(self, source: object, label: str, **others: object) -> None:
             seen.append(source)
 
+        def when_imported(self, module: str, function: object) -> None:
+            """Compile nothing."""
+
     call = torch_call._of_modules(lambda module: None, Sees())  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
         call(torch.nn.Linear(inputs, 2))

@@ -22,6 +22,10 @@ class TorchRecorder:
         """Nothing: plain and profiled steps run in one process."""
         return {}
 
+    def load(self) -> None:
+        """Import what records a step, and what counts its ops."""
+        from roofline.pytorch.recording import record  # noqa: F401
+
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:
         """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
         from roofline.pytorch.recording import record

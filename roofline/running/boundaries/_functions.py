@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, cast
 
-from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries._outermost import OF_THREAD
 from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Watcher
 
@@ -34,8 +34,9 @@ class CompiledFunctions:
 
     def takes_gradients(self) -> None:
         """Note that the function that is being traced takes gradients."""
-        if OUTERMOST.running is not None:
-            self._train.add(OUTERMOST.running)
+        function = OF_THREAD.outermost.function
+        if function is not None:
+            self._train.add(function)
 
     def call(
         self,
@@ -46,18 +47,18 @@ class CompiledFunctions:
         kwargs: dict[str, Any],
     ) -> Any:
         """Call a function, and report it if it is part of no other. source_of: tells it apart; label: its name."""
-        watcher = self.inferring
-        if OUTERMOST.inside or watcher is None or not watcher.wanted:
+        watcher, outermost = self.inferring, OF_THREAD.outermost
+        if outermost.inside or watcher is None or not watcher.wanted:
             return function(*args, **kwargs)
         try:
             source = source_of(watcher)
         except Exception:  # an attribute of an object of the program's that raises
             source = label
-        OUTERMOST.inside, OUTERMOST.running = True, source
+        outermost.inside, outermost.function = True, source
         try:
             result = function(*args, **kwargs)
         finally:
-            OUTERMOST.inside, OUTERMOST.running = False, None
+            outermost.inside, outermost.function = False, None
         if source in self._train and self.training is not None:
             watcher = self.training
         watcher.ended(source, f"{label}()", results=(result,), detail=_shapes((*args, *kwargs.values())))

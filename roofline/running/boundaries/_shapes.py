@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from roofline.running.boundary import EMPTY
 
 _are_ints = frozenset({int}).issuperset
 
 
-def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
-    """Return the shapes of the arrays among values; () of one that has none to tell, such as a nested tensor.
+def shapes_of(values: Iterable[Any], named: Mapping[str, Any] = EMPTY) -> tuple[tuple[Any, ...], ...]:
+    """Return the shapes of the arrays among values, and among named ones; () of one that has none to tell.
+
+    A nested tensor has none.
 
     An argument may be any object of the program, and its `shape` may raise: the program's call must not. A number that
     is none of Python's is None: to compare a symbolic one would bind it.
     """
     shapes = []
-    for value in values:
+    for value in (*values, *named.values()) if named else values:
         try:
             shape = getattr(value, "shape", None)
             if shape is not None:
@@ -24,8 +28,3 @@ def shapes_of(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
         except Exception:
             shapes.append(())
     return tuple(shapes)
-
-
-def of_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
-    """Return the shapes of the arrays among the arguments of a call."""
-    return shapes_of((*args, *kwargs.values())) if kwargs else shapes_of(args)

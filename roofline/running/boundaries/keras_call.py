@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from roofline.running.boundaries._outermost import OUTERMOST
-from roofline.running.boundaries._shapes import of_arguments
+from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of
 
@@ -23,14 +23,15 @@ def watch(watcher: Watcher) -> None:
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if OUTERMOST.inside or not watcher.wanted:
+            outermost = OF_THREAD.outermost
+            if outermost.inside or not watcher.wanted:
                 return original(self, *args, **kwargs)
-            OUTERMOST.inside = True
+            outermost.inside = True
             try:
                 result = original(self, *args, **kwargs)
             finally:
-                OUTERMOST.inside = False
-            name, detail = type(self).__name__, of_arguments(args, kwargs)
+                outermost.inside = False
+            name, detail = type(self).__name__, shapes_of(args, kwargs)
             source = watcher.source(self, kind)
             watcher.ended(source, name, results=(result,), model=self, detail=detail)
             return result

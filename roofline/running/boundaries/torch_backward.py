@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries._outermost import OF_THREAD
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -20,7 +20,7 @@ def watch(watcher: Watcher) -> None:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             since = perf_counter()
-            if not OUTERMOST.inside:
+            if not OF_THREAD.outermost.inside:
                 watcher.ended("backward", "backward()", since=since)
             return result
 

@@ -14,8 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import OUTERMOST
-from roofline.running.boundaries._shapes import of_arguments
+from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of, nothing, reference
 
@@ -55,21 +55,17 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch.nn import Module
 
     thread = watcher.thread
-    is_torchs_own = original is Module._wrapped_call_impl
-    # True inside of a call of the program's own thread. A step has many calls inside, and to ask `OUTERMOST`, of which
+    # True inside of a call of the program's own thread. A step has many calls inside, and to ask `OF_THREAD`, of which
     # each thread has its own, costs each a third of a microsecond. Calls of other threads are not seen meanwhile.
     is_inside = False
     # The module with a state that was called last, its name and its source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], str, Hashable] = (nothing, "", None)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_outermost(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nonlocal is_inside, last
-        if is_inside or OUTERMOST.inside:
-            if not is_torchs_own:
-                return original(self, *args, **kwargs)
-            # What PyTorch's own does: one more frame is a third of what each call costs.
-            compiled = self._compiled_call_impl
-            return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        outermost = OF_THREAD.outermost
+        if outermost.inside:
+            return original(self, *args, **kwargs)
         since = perf_counter()
         module, name, source = last
         if module() is not self:
@@ -81,18 +77,29 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
                 last = reference(self), name, source
         label = _label(name, self.training, is_grad_enabled())
         is_here = get_ident() == thread
-        OUTERMOST.inside = True
+        outermost.inside = True
         if is_here:
             is_inside = True
         try:
-            watcher.ended(source, label, model=self, detail=of_arguments(args, kwargs), since=since)
+            watcher.ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
             return original(self, *args, **kwargs)
         finally:
-            OUTERMOST.inside = False
+            outermost.inside = False
             if is_here:
                 is_inside = False
 
-    return call
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(self, *args, **kwargs) if is_inside else call_outermost(self, args, kwargs)
+
+    def call_as_torch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Do what PyTorch's own method does: one more frame is a third of what each call inside of another costs."""
+        if not is_inside:
+            return call_outermost(self, args, kwargs)
+        compiled = self._compiled_call_impl
+        return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call_outermost))
+    return call_as_torch if original is Module._wrapped_call_impl else call
 
 
 def _of_script(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
@@ -117,16 +124,19 @@ def _reporting(
     import torch
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
+        if torch.compiler.is_compiling() or not watcher.wanted:
+            return original(*args, **kwargs)
+        outermost = OF_THREAD.outermost
+        if outermost.inside:
             return original(*args, **kwargs)
         function, name = called(args)
         label = _label(name, True, torch.is_grad_enabled())
-        watcher.ended(watcher.source(function, lambda _: name), label, detail=of_arguments(args, kwargs))
-        OUTERMOST.inside = True
+        watcher.ended(watcher.source(function, lambda _: name), label, detail=shapes_of(args, kwargs))
+        outermost.inside = True
         try:
             return original(*args, **kwargs)
         finally:
-            OUTERMOST.inside = False
+            outermost.inside = False
 
     return call
 

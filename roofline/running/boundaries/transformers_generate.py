@@ -7,7 +7,7 @@ from typing import Any
 
 from roofline.core.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
-from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries._outermost import OF_THREAD
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -17,14 +17,15 @@ def watch(watcher: Watcher) -> None:
 
     def reporting(original: Callable[..., Any]) -> Callable[..., Any]:
         def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if OUTERMOST.inside or not watcher.wanted:
+            outermost = OF_THREAD.outermost
+            if outermost.inside or not watcher.wanted:
                 return original(self, *args, **kwargs)
-            OUTERMOST.inside = True
+            outermost.inside = True
             try:
                 with generate_phases(self):
                     result = original(self, *args, **kwargs)
             finally:
-                OUTERMOST.inside = False
+                outermost.inside = False
             prompt = next(iter(args), kwargs.get("inputs", kwargs.get("input_ids")))
             sizes = {} if self.config.is_encoder_decoder else _sizes(prompt, result)
             label, detail = f"{type(self).__name__}.generate()", tuple(sizes.values())

@@ -100,7 +100,7 @@ def measured(
 
 
 def load_recorder(framework: str) -> None:
-    """Import what records a loop's steps of a framework that the program has imported, before it has any.
+    """Import what records steps of a framework, before the program that has imported it runs its first one.
 
     An import leaves gaps in the heap. Steps that came behind it had their small objects there, on more pages, and took
     about 1 % longer.

@@ -41,7 +41,7 @@ class Recorder(Protocol):
         """Return variables that only the profiled run must have; plain steps then get a process of their own."""
 
     def load(self) -> None:
-        """Import what `record` would import for any step; the framework may have been imported."""
+        """Import most of what `record` would import for any step. The framework has been imported."""
 
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:
         """Do the T, P and C runs. Exceptions of the step pass through."""

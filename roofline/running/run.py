@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -163,7 +164,8 @@ def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Bound
 def _load_recorder(framework: str) -> None:
     from roofline.measuring.in_process import load_recorder
 
-    load_recorder(framework)
+    with suppress(Exception):  # the measurement will import it again, and say what is wrong
+        load_recorder(framework)
 
 
 def _error_of(function: Callable[[], None]) -> BaseException | None:

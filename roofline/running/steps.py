@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
@@ -129,7 +129,7 @@ class Steps:
         #: Of the first loop: how many further ones may be measured.
         self._left = measurement.wanted.loops - 1
         self.thread = threading.get_ident()
-        self._coroutine = getcurrent()
+        self._coroutine: greenlet = resting[0]._coroutine if resting else getcurrent()
         self._periods = [Periods() for _ in boundaries]
         #: For each boundary: (source, label) -> number of its ends.
         self._ends: list[Counter[tuple[Hashable, str]]] = [Counter() for _ in boundaries]
@@ -141,8 +141,8 @@ class Steps:
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
         self._sizes: dict[int, Mapping[str, int]] = {}
-        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`, which
-        #: holds while a report of it is awaited.
+        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`: there
+        #: while a report of it is awaited.
         self._reports: list[Report] = []
         self._last_reports: list[Report] = []
         self._repeats: Repeats | None = None
@@ -356,6 +356,7 @@ class Steps:
             len(self._last_reports) < _MOST_CALLS
             and _MET not in ranks
             and choice.is_regular
+            and getcurrent() is self._coroutine
             and (self._before is None or any(self._boundaries[rank].may_cease for rank in ranks))
             and (self.measurement.running is not None or choice.seen + 1 < self.measurement.due)
         )
@@ -363,7 +364,8 @@ class Steps:
     def _look_again(self) -> None:
         """Look at each report again, and make up for what was not done of those that repeated others."""
         awaited, self._awaited = self._awaited, None
-        repeats, choice = self._repeats, self.choice
+        repeats, self._repeats = self._repeats, None
+        choice = self.choice
         if awaited is None or repeats is None or choice is None:
             return
         watching = choice.watching  # which has that of the reports below, while steps are measured

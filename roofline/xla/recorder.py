@@ -32,7 +32,7 @@ class XSpaceRecorder(ABC):
         return flags.without_command_buffers(device)
 
     def load(self) -> None:
-        """Import what records a step, whatever the framework."""
+        """Import what records a step and is no part of one framework's own."""
         from roofline.recording.xspace import recorder  # noqa: F401
 
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:

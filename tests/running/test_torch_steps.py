@@ -73,6 +73,49 @@ def test_calls_are_told_apart_by_their_module_also_where_it_has_the_address_of_o
     assert seen == [small, large, small, small, small, "MSELoss", small, other, small]
 
 
+class _Odd(torch.nn.Module):
+    """A module of a user's whose attribute raises."""
+
+    @property
+    def training(self) -> bool:
+        raise RuntimeError
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        """Ignore it, as PyTorch sets it."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        pytest.param(torch.jit.script(torch.nn.Linear(3, 2)), ["RecursiveScriptModule"] * 2, id="TorchScript"),
+        pytest.param(torch.nn.LazyLinear(2), ["LazyLinear", "Linear"], id="a class that changes in the first call"),
+        pytest.param(_Odd(), ["_Odd"] * 2, id="an attribute that raises"),
+    ],
+)
+def test_a_module_is_named_by_its_class_and_no_error_reaches_the_program(
+    module: torch.nn.Module, names: list[str]
+) -> None:
+    seen: list[str] = []
+
+    class Sees:
+        source, thread = staticmethod(Identities().of), get_ident()
+
+        def ended(self, source: object, label: str, **others: object) -> None:
+            seen.append(label)
+
+        def when_imported(self, module: str, function: object) -> None:
+            """Compile nothing."""
+
+    call = torch_call._of_modules(torch.nn.Module._wrapped_call_impl, Sees())  # type: ignore[arg-type]
+    for _ in names:
+        assert call(module, torch.ones(1, 3)) is not None
+    assert seen == names
+
+
 def test_accumulated_batches_are_one_step() -> None:
     """42 batches are 10 updates of 4 and one of 2, in each of 6 epochs; that of 2 is unlike the others."""
     ended = ran("accumulated")

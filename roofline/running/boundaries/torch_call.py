@@ -55,28 +55,29 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch.nn import Module
 
     thread = watcher.thread
-    # True inside of a call of the program's own thread. A step has many calls inside, and to ask `OF_THREAD`, of which
-    # each thread has its own, costs each a third of a microsecond. Calls of other threads are not seen meanwhile.
+    # True inside of a module's call in the program's own thread. A step has many calls inside, and to ask `OF_THREAD`,
+    # of which each thread has its own, costs each a third of a microsecond. Those of other threads are not seen then.
     is_inside = False
-    # The module with a state that was called last, its name and its source: mostly it is the next one, too.
-    last: tuple[Callable[[], Any], str, Hashable] = (nothing, "", None)
+    # The module with a state that was called last, its class, name and source: mostly it is the next one, too.
+    last: tuple[Callable[[], Any], type[Any] | None, str, Hashable] = (nothing, None, "", None)
 
     def call_outermost(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nonlocal is_inside, last
-        outermost = OF_THREAD.outermost
-        if outermost.inside:
-            return original(self, *args, **kwargs)
         since = perf_counter()
-        module, name, source = last
-        if module() is not self:
-            # The module that torch.compile puts around another one has that one's name.
-            name = source = type(self._modules.get("_orig_mod", self)).__name__
-            # One that holds nothing, as a loss, may be made anew for each call.
-            if self._parameters or self._modules or self._buffers:
-                source = watcher.source(self, kind_of_module)
-                last = reference(self), name, source
-        label = _label(name, self.training, is_grad_enabled())
+        module, kind, name, source = last
+        try:
+            if module() is not self or kind is not type(self):
+                # The module that torch.compile puts around another one has that one's name.
+                name = source = type(_held(self)).__name__
+                # One that holds nothing, as a loss, may be made anew for each call.
+                if self._parameters or self._modules or self._buffers:
+                    source = watcher.source(self, kind_of_module)
+                    last = reference(self), type(self), name, source
+            label = _label(name, getattr(self, "training", True), is_grad_enabled())  # a frozen TorchScript has none
+        except Exception:  # of a class of the program's
+            label = source = type(self).__name__
         is_here = get_ident() == thread
+        outermost = OF_THREAD.outermost
         outermost.inside = True
         if is_here:
             is_inside = True
@@ -89,14 +90,16 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
                 is_inside = False
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(self, *args, **kwargs) if is_inside else call_outermost(self, args, kwargs)
+        if is_inside or OF_THREAD.outermost.inside:
+            return original(self, *args, **kwargs)
+        return call_outermost(self, args, kwargs)
 
     def call_as_torch(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Do what PyTorch's own method does: one more frame is a third of what each call inside of another costs."""
-        if not is_inside:
-            return call_outermost(self, args, kwargs)
-        compiled = self._compiled_call_impl
-        return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        if is_inside or OF_THREAD.outermost.inside:
+            compiled = self._compiled_call_impl
+            return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        return call_outermost(self, args, kwargs)
 
     watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call_outermost))
     return call_as_torch if original is Module._wrapped_call_impl else call
@@ -148,7 +151,13 @@ def parameters_of(module: Any) -> Iterator[int]:
 
 def kind_of_module(module: Any) -> Hashable:
     """Tell a module by its class and by how many numbers its parameters have; a compiled one by what it holds."""
-    return kind_of(parameters_of, module._modules.get("_orig_mod", module))
+    return kind_of(parameters_of, _held(module))
+
+
+def _held(module: Any) -> Any:
+    """Return the module that torch.compile put this one around, or this one."""
+    modules = module._modules
+    return modules["_orig_mod"] if "_orig_mod" in modules else module  # noqa: SIM401 (TorchScript's have no `get`)
 
 
 @cache

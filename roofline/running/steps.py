@@ -141,8 +141,8 @@ class Steps:
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
         self._sizes: dict[int, Mapping[str, int]] = {}
-        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`: there
-        #: while a report of it is awaited.
+        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`, which
+        #: is None unless a report of it is awaited.
         self._reports: list[Report] = []
         self._last_reports: list[Report] = []
         self._repeats: Repeats | None = None

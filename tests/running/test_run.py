@@ -95,7 +95,7 @@ def test_each_loop_is_measured_and_has_a_profile(both: Both) -> None:
 
 
 def test_what_records_is_imported_right_behind_the_framework(python: Python, tmp_path: Path) -> None:
-    # An import between steps would leave gaps in the heap, among which later steps would lie.
+    # And not between steps, behind which later ones were seen to take longer.
     program = tmp_path / "imports.py"
     known = "'roofline.pytorch.recording.record' in sys.modules"
     program.write_text(f"import sys\nprint({known})\nimport torch\nprint({known})\n")

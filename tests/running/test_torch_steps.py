@@ -50,27 +50,33 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
     assert seen == [small, large, small, small, other, small, other]
 
 
+class _Calls:
+    """Keep the sources and labels of reported calls."""
+
+    def __init__(self) -> None:
+        self.source, self.thread = Identities().of, get_ident()
+        self.sources: list[object] = []
+        self.labels: list[str] = []
+
+    def ended(self, source: object, label: str, **others: object) -> None:
+        self.sources.append(source)
+        self.labels.append(label)
+
+    def when_imported(self, module: str, function: object) -> None:
+        """Compile nothing."""
+
+
 def test_calls_are_told_apart_by_their_module_also_where_it_has_the_address_of_one_that_is_gone() -> None:
     """As of optimizers; one without a state is its class."""
-    seen: list[object] = []
-
-    class Sees:
-        source, thread = staticmethod(Identities().of), get_ident()
-
-        def ended(self, source: object, label: str, **others: object) -> None:
-            seen.append(source)
-
-        def when_imported(self, module: str, function: object) -> None:
-            """Compile nothing."""
-
-    call = torch_call._of_modules(lambda module: None, Sees())  # type: ignore[arg-type]
+    calls = _Calls()
+    call = torch_call._of_modules(lambda module: None, calls)  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
         call(torch.nn.Linear(inputs, 2))
     first, second, loss = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2), torch.nn.MSELoss()
     for module in (first, first, loss, first, second, first):
         call(module)
     small, large, other = (("Linear", 8), 0), (("Linear", 12), 0), (("Linear", 8), 1)
-    assert seen == [small, large, small, small, small, "MSELoss", small, other, small]
+    assert calls.sources == [small, large, small, small, small, "MSELoss", small, other, small]
 
 
 class _Odd(torch.nn.Module):
@@ -99,21 +105,11 @@ class _Odd(torch.nn.Module):
 def test_a_module_is_named_by_its_class_and_no_error_reaches_the_program(
     module: torch.nn.Module, names: list[str]
 ) -> None:
-    seen: list[str] = []
-
-    class Sees:
-        source, thread = staticmethod(Identities().of), get_ident()
-
-        def ended(self, source: object, label: str, **others: object) -> None:
-            seen.append(label)
-
-        def when_imported(self, module: str, function: object) -> None:
-            """Compile nothing."""
-
-    call = torch_call._of_modules(torch.nn.Module._wrapped_call_impl, Sees())  # type: ignore[arg-type]
+    calls = _Calls()
+    call = torch_call._of_modules(torch.nn.Module._wrapped_call_impl, calls)  # type: ignore[arg-type]
     for _ in names:
         assert call(module, torch.ones(1, 3)) is not None
-    assert seen == names
+    assert calls.labels == names
 
 
 def test_accumulated_batches_are_one_step() -> None:

@@ -11,9 +11,7 @@ _are_ints = frozenset({int}).issuperset
 
 
 def shapes_of(values: Iterable[Any], named: Mapping[str, Any] = EMPTY) -> tuple[tuple[Any, ...], ...]:
-    """Return the shapes of the arrays among values, and among named ones; () of one that cannot tell its own.
-
-    A nested tensor cannot.
+    """Return the shapes of the arrays among values and named ones; () of one that cannot tell it, as a nested tensor.
 
     An argument may be any object of the program, and its `shape` may raise: the program's call must not. A number that
     is none of Python's is None: to compare a symbolic one would bind it.

@@ -17,12 +17,7 @@ EMPTY: Mapping[str, int] = {}
 
 
 class Watcher(Protocol):
-    """Receive what a boundary sees. All methods are cheap, and do nothing when they are not needed (any more).
-
-    thread: the program's own, in which alone steps are measured.
-    """
-
-    thread: int
+    """Receive what a boundary sees. All methods are cheap, and do nothing when they are not needed (any more)."""
 
     @property
     def wanted(self) -> bool:

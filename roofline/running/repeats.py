@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from greenlet import greenlet
+
+from roofline.running.choice import Choice
+
 #: (rank of the boundary, source, label, detail), see `Watcher.ended`.
 Report = tuple[int, Hashable, str, Hashable]
 
@@ -22,20 +26,30 @@ class Awaited:
 class Repeats:
     """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
 
-    reports: of the step, the last of which ended it. first: of them. due: number of the step that is to be followed in
-    full, as a measurement begins with its end. steps: that have repeated it so far.
+    choice: where the steps end. reports: of the step, the last of which ended it. first, awaited: of them, the latter
+    the next one. coroutine: in which they come. is_timed: True while steps are measured. due: number of the step that
+    is to be followed in full, as a measurement begins with its end. number: of the step that others repeat.
     """
 
-    reports: tuple[Report, ...]
+    choice: Choice
+    awaited: Awaited
     first: Awaited
+    coroutine: greenlet
+    is_timed: bool
     due: float
-    steps: int = 0
+    number: int
+    reports: tuple[Report, ...]
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that have repeated it so far."""
+        return self.choice.seen - self.number
 
 
-def follow(reports: Sequence[Report], due: float) -> Repeats:
-    """Begin to follow steps that repeat these reports; see `Repeats`."""
+def follow(choice: Choice, reports: Sequence[Report], coroutine: greenlet, *, is_timed: bool, due: float) -> Repeats:
+    """Begin to follow steps that repeat these reports, of the last step of a choice; see `Repeats`."""
     awaited = None
     for place in reversed(range(len(reports))):
         awaited = Awaited(reports[place], place, awaited)
     assert awaited is not None  # the last report has ended a step
-    return Repeats(tuple(reports), awaited, due)
+    return Repeats(choice, awaited, awaited, coroutine, is_timed, due, choice.seen, tuple(reports))

@@ -4,106 +4,26 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from greenlet import getcurrent, greenlet
 
 from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
+from roofline.running.choice import MOST_CALLS, Choice
 from roofline.running.identities import Identities
 from roofline.running.imports import AfterImport
-from roofline.running.kinds import Call, StepKinds
 from roofline.running.measurement import Measurement
 from roofline.running.periods import Period, Periods
-from roofline.running.repeats import Awaited, Repeats, Report, follow
+from roofline.running.repeats import Repeats, Report, follow
 
-#: Calls that are kept of a step. By choice: more than one has.
-_MOST_CALLS = 1 << 16
 #: In place of a boundary's rank, among the reports of a step: what was met in it. None repeats that.
 _MET = -1
-
-
-@dataclass(slots=True)
-class Choice:
-    """Hold where the steps of a program end.
-
-    rank: of the boundary in their order. label: of what ends a step. seen: number of steps, the first of which began
-    with the program. began: when the current one did [s], None before an end was seen. calls: in it. is_regular: of the
-    last one. longest: most calls from the end of a regular step to that of the next. room: how many calls the current
-    step may have until there are more since the last regular one. rests: True from then on, up to the next regular one.
-    is_disturbed: True if another loop is measured in the current step, whose time then tells nothing. watching: how
-    long hooks took in it so far [s]. seconds: time of the last step without them [s].
-    """
-
-    rank: int
-    boundary: Boundary
-    period: Period
-    label: str
-    seen: int = 0
-    began: float | None = None
-    calls: list[Call] = field(default_factory=list)
-    kinds: StepKinds = field(default_factory=StepKinds)
-    is_regular: bool = True
-    longest: int = 0
-    room: int = 0
-    rests: bool = False
-    is_disturbed: bool = False
-    watching: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def ends_step(self) -> bool:
-        """True if a step ends with the call that was reported last."""
-        return self.period.at_begin if self.boundary.at_begin else self.period.at_end
-
-    def note(self, label: str, detail: Hashable) -> None:
-        """Note a call of the current step; where no step ends any more, only the first ones."""
-        if len(self.calls) < _MOST_CALLS:
-            self.calls.append((label, detail))
-
-    def end_step(self, now: float) -> None:
-        """Count a step that ends now [s], and tell whether it is regular; one that began before the first end is not.
-
-        While the loop rests its steps are seen, and none changes what is usual.
-        """
-        calls, self.calls = self.calls, []
-        self.seen += 1
-        if self.began is None:
-            return
-        self.time_step(now)
-        self.is_regular = self.kinds.add(calls, None if self.is_disturbed else self.seconds, of_loop=not self.rests)
-        self.room -= len(calls)
-        if self.is_regular:
-            self.longest = max(self.longest, self.longest - self.room)
-            self.room, self.rests = self.longest, False
-
-    def time_step(self, now: float) -> None:
-        """Keep how long the step took that ends now [s], if its begin was seen."""
-        if self.began is not None:
-            self.seconds = now - self.began - self.watching
-
-    def begin_step(self) -> None:
-        """Begin a step now."""
-        self.began, self.watching = time.perf_counter(), 0.0
-
-    def may_rest(self, label: str) -> bool:
-        """Tell whether the loop rests, as of this call of a step that has no more room."""
-        self.rests = self.rests or not self.kinds.may_hold(label)
-        return self.rests
-
-    @property
-    def phrase(self) -> str:
-        """Say what a step is: "from one optimizer.step() to the next"."""
-        name, length = self.boundary.name, len(self.period.keys)
-        of_one = name.format(label=self.label).removeprefix("a ")
-        what = of_one if length == 1 else f"round of {length} x {name.partition(' of ')[0]}"
-        return f"from one {what} to the next"
 
 
 class Steps:
@@ -128,7 +48,7 @@ class Steps:
         self.following: Steps | None = None
         #: Of the first loop: how many further ones may be measured.
         self._left = measurement.wanted.loops - 1
-        self.thread = threading.get_ident()
+        self._thread = threading.get_ident()
         self._coroutine: greenlet = resting[0]._coroutine if resting else getcurrent()
         self._periods = [Periods() for _ in boundaries]
         #: For each boundary: (source, label) -> number of its ends.
@@ -141,12 +61,10 @@ class Steps:
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         #: Rank -> sizes of the step that it reported last.
         self._sizes: dict[int, Mapping[str, int]] = {}
-        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`, which
-        #: is None unless a report of it is awaited.
+        #: The reports of the current step, and of the last one. Steps that repeat it are followed by `_repeats`.
         self._reports: list[Report] = []
         self._last_reports: list[Report] = []
         self._repeats: Repeats | None = None
-        self._awaited: Awaited | None = None
         self.choice: Choice | None = None
         self.closed = False
         #: What takes the hooks of the boundaries away, in the order in which they were made.
@@ -157,7 +75,7 @@ class Steps:
     @property
     def _is_here(self) -> bool:
         """True in the program's own thread, that of the recorder: in another one no coroutine is to be touched."""
-        return threading.get_ident() == self.thread
+        return threading.get_ident() == self._thread
 
     def watcher(self, rank: int) -> StepWatcher:
         """Make the watcher of a boundary."""
@@ -214,7 +132,7 @@ class Steps:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
         if self._is_here:
             for loop in self.loops:
-                loop._awaited = None  # making up for what was not done may be what has failed
+                loop._repeats = None  # making up for what was not done may be what has failed
             self.close()
         for loop in self.loops:
             loop.measurement.fail(error, here=self._is_here)
@@ -255,18 +173,19 @@ class Steps:
         Most reports are those of the step before, and each call of a function would cost the program a microsecond.
         """
         if since is None:
-            since = time.perf_counter()
+            since = perf_counter()
         try:
-            awaited = self._awaited
-            if awaited is not None:
+            repeats = self._repeats
+            if repeats is not None:
+                awaited = repeats.awaited
                 # In the program's own coroutine: neither in the recorder's nor in another thread.
-                if getcurrent() is self._coroutine and (rank, source, label, detail) == awaited.report:
+                if getcurrent() is repeats.coroutine and (rank, source, label, detail) == awaited.report:
                     if awaited.following is None:
-                        self._end_repeat(results, since)
+                        self._end_repeat(repeats, results, since)
                         return
-                    self._awaited = awaited.following
-                    if self.measurement.running is not None and self.choice is not None:
-                        self.choice.watching += time.perf_counter() - since
+                    repeats.awaited = awaited.following
+                    if repeats.is_timed:
+                        repeats.choice.watching += perf_counter() - since
                     return
                 if self._is_here and self.listens:
                     self._look_again()
@@ -310,7 +229,7 @@ class Steps:
             return
         if rank != choice.rank:
             choice.note(label, detail)
-            choice.watching += time.perf_counter() - since
+            choice.watching += perf_counter() - since
         elif not self._take(choice, source, label, results, detail, since):
             self._begin_anew()
             self._choose(self._periods[rank].period, rank, label, detail)
@@ -326,22 +245,20 @@ class Steps:
 
     def _keep(self, report: Report) -> None:
         """Keep a report of the current step."""
-        if self.choice is not None and len(self._reports) < _MOST_CALLS:
+        if self.choice is not None and len(self._reports) < MOST_CALLS:
             self._reports.append(report)
 
-    def _end_repeat(self, results: tuple[object, ...], now: float) -> None:
+    def _end_repeat(self, repeats: Repeats, results: tuple[object, ...], now: float) -> None:
         """Count a step that repeats the one before and ends now [s], and let the measurement see it."""
-        choice, repeats = self.choice, self._repeats
-        assert choice is not None  # a step has ended
-        assert repeats is not None
-        self._awaited = repeats.first
-        repeats.steps += 1
+        choice = repeats.choice
+        repeats.awaited = repeats.first
         choice.seen += 1
-        measurement = self.measurement
-        if measurement.running is not None:
+        if repeats.is_timed:
             choice.time_step(now)
+            measurement = self.measurement
             try:
-                measurement.step_ended(choice.seen, results, self._begin)
+                if measurement.running is not None:
+                    measurement.step_ended(choice.seen, results, self._begin)
             finally:
                 if measurement.running is None:
                     self._look_again()
@@ -353,7 +270,7 @@ class Steps:
         """Tell whether steps may repeat the last one, which did so itself: no other thing is to be seen meanwhile."""
         ranks = {rank for rank, *_ in self._last_reports}
         return (
-            len(self._last_reports) < _MOST_CALLS
+            len(self._last_reports) < MOST_CALLS
             and _MET not in ranks
             and choice.is_regular
             and getcurrent() is self._coroutine
@@ -363,23 +280,22 @@ class Steps:
 
     def _look_again(self) -> None:
         """Look at each report again, and make up for what was not done of those that repeated others."""
-        awaited, self._awaited = self._awaited, None
         repeats, self._repeats = self._repeats, None
-        choice = self.choice
-        if awaited is None or repeats is None or choice is None:
+        if repeats is None or repeats.choice is not self.choice:
             return
+        choice, steps = repeats.choice, repeats.steps
         watching = choice.watching  # which has that of the reports below, while steps are measured
         for rank, source, label, _ in repeats.reports:
-            self._ends[rank][source, label] += repeats.steps
-        if repeats.steps and any(self._boundaries[rank].may_cease for rank, *_ in repeats.reports):
+            self._ends[rank][source, label] += steps
+        if steps and any(self._boundaries[rank].may_cease for rank, *_ in repeats.reports):
             self._before = [ends.total() for ends in self._ends]
-        if repeats.steps:
+        if steps:
             choice.label = repeats.reports[-1][2]
-        choice.kinds.repeat(repeats.steps)
+        choice.kinds.repeat(steps)
         if not self.measurement.settled:
-            self._periods[choice.rank].repeat(repeats.steps)
-        for rank, source, label, detail in repeats.reports[: awaited.place]:
-            self._look_at(rank, source, label, (), None, detail, self._sizes[rank], time.perf_counter())
+            self._periods[choice.rank].repeat(steps)
+        for rank, source, label, detail in repeats.reports[: repeats.awaited.place]:
+            self._look_at(rank, source, label, (), None, detail, self._sizes[rank], perf_counter())
         choice.watching = watching
 
     def _take(
@@ -399,7 +315,7 @@ class Steps:
                 choice.label = label
             self._end_step(choice, results, since)
         else:
-            choice.watching += time.perf_counter() - since
+            choice.watching += perf_counter() - since
         if choice.boundary.at_begin:
             choice.note(label, detail)
         return True
@@ -452,8 +368,13 @@ class Steps:
                 self.measurement.step_ended(choice.seen, results, self._begin)
             before, self._last_reports, self._reports = self._last_reports, self._reports, []
             if self._last_reports == before and self._may_repeat(choice):
-                self._repeats = follow(before, self.measurement.due)
-                self._awaited = self._repeats.first
+                self._repeats = follow(
+                    choice,
+                    before,
+                    self._coroutine,
+                    is_timed=self.measurement.running is not None,
+                    due=self.measurement.due,
+                )
         self._models.clear()
         choice.begin_step()
 
@@ -534,7 +455,6 @@ class StepWatcher:
 
     def __init__(self, steps: Steps, rank: int) -> None:
         self._steps, self._rank, self.source = steps, rank, Identities().of
-        self.thread = steps.thread
         self.ended = functools.partial(steps.ended, rank)
 
     @property

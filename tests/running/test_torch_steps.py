@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from threading import get_ident
 
 import pytest
 
@@ -17,6 +16,7 @@ import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
 from roofline.running.boundaries import torch_call, torch_optimizer
+from roofline.running.boundaries._outermost import OfThread
 from roofline.running.identities import Identities
 from roofline.running.measurement import Wanted
 
@@ -39,8 +39,8 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
         def ended(self, source: object, label: str, since: float) -> None:
             seen.append(source)
 
-    thread = torch_optimizer._OfThread()
-    update = torch_optimizer._reporting(lambda optimizer: None, thread, Sees())  # type: ignore[arg-type]
+    updates = OfThread(torch_optimizer._Updates)
+    update = torch_optimizer._reporting(lambda optimizer: None, updates, Sees())  # type: ignore[arg-type]
     for inputs in (3, 5, 3):
         update(torch.optim.SGD(torch.nn.Linear(inputs, 2).parameters(), lr=0.1))
     optimizers = [torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), lr=0.1) for _ in range(2)]
@@ -54,7 +54,7 @@ class _Calls:
     """Keep the sources and labels of reported calls."""
 
     def __init__(self) -> None:
-        self.source, self.thread = Identities().of, get_ident()
+        self.source = Identities().of
         self.sources: list[object] = []
         self.labels: list[str] = []
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, cast
 
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Watcher
 
@@ -34,7 +34,7 @@ class CompiledFunctions:
 
     def takes_gradients(self) -> None:
         """Note that the function that is being traced takes gradients."""
-        function = OF_THREAD.outermost.function
+        function = OUTERMOST.own.function
         if function is not None:
             self._train.add(function)
 
@@ -47,7 +47,7 @@ class CompiledFunctions:
         kwargs: dict[str, Any],
     ) -> Any:
         """Call a function, and report it if it is part of no other. source_of: tells it apart; label: its name."""
-        watcher, outermost = self.inferring, OF_THREAD.outermost
+        watcher, outermost = self.inferring, OUTERMOST.own
         if outermost.inside or watcher is None or not watcher.wanted:
             return function(*args, **kwargs)
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of
@@ -23,7 +23,7 @@ def watch(watcher: Watcher) -> None:
 
     def calling(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            outermost = OF_THREAD.outermost
+            outermost = OUTERMOST.own
             if outermost.inside or not watcher.wanted:
                 return original(self, *args, **kwargs)
             outermost.inside = True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries.keras_call import numbers_in
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of
@@ -26,7 +26,7 @@ def watch(watcher: Watcher) -> None:
     def updating(original: Callable[..., Any]) -> Callable[..., Any]:
         def update(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
-            if not OF_THREAD.outermost.inside:
+            if not OUTERMOST.own.inside:
                 watcher.ended(watcher.source(self, kind), type(self).__name__)
             return result
 

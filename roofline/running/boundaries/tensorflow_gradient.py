@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -16,7 +16,7 @@ def watch(watcher: Watcher) -> None:
     def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
         def gradient(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if not OF_THREAD.outermost.inside and tf.executing_eagerly():
+            if not OUTERMOST.own.inside and tf.executing_eagerly():
                 watcher.ended("gradient", "GradientTape.gradient()", results=(result,))
             return result
 

@@ -14,10 +14,13 @@ from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import MAIN_THREAD, OUTERMOST
 from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of, nothing, reference
+
+#: [in evaluation][without gradients]
+_Labels = tuple[tuple[str, str], tuple[str, str]]
 
 
 def watch(watcher: Watcher) -> None:
@@ -54,51 +57,48 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch import is_grad_enabled
     from torch.nn import Module
 
-    thread = watcher.thread
-    # True inside of a module's call in the program's own thread. A step has many calls inside, and to ask `OF_THREAD`,
-    # of which each thread has its own, costs each a third of a microsecond. Those of other threads are not seen then.
-    is_inside = False
-    # The module with a state that was called last, its class, name and source: mostly it is the next one, too.
-    last: tuple[Callable[[], Any], type[Any] | None, str, Hashable] = (nothing, None, "", None)
+    main, ended = OUTERMOST.main, watcher.ended
+    # The module with a state that was called last, its class, labels and source: mostly it is the next one, too.
+    last: tuple[Callable[[], Any], type[Any] | None, _Labels, Hashable] = (nothing, None, _labels(""), None)
 
     def call_outermost(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        nonlocal is_inside, last
+        nonlocal last
         since = perf_counter()
-        module, kind, name, source = last
-        try:
-            if module() is not self or kind is not type(self):
-                # The module that torch.compile puts around another one has that one's name.
-                name = source = type(_held(self)).__name__
-                # One that holds nothing, as a loss, may be made anew for each call.
-                if self._parameters or self._modules or self._buffers:
-                    source = watcher.source(self, kind_of_module)
-                    last = reference(self), type(self), name, source
-            label = _label(name, getattr(self, "training", True), is_grad_enabled())  # a frozen TorchScript has none
-        except Exception:  # of a class of the program's
-            label = source = type(self).__name__
-        is_here = get_ident() == thread
-        outermost = OF_THREAD.outermost
+        outermost = main if get_ident() == MAIN_THREAD else OUTERMOST.own
+        if outermost.inside:
+            return original(self, *args, **kwargs)
         outermost.inside = True
-        if is_here:
-            is_inside = True
         try:
-            watcher.ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
+            module, kind, labels, source = last
+            try:
+                if module() is not self or kind is not type(self):
+                    # The module that torch.compile puts around another one has that one's name.
+                    name = source = type(_held(self)).__name__
+                    labels = _labels(name)
+                    # One that holds nothing, as a loss, may be made anew for each call.
+                    if self._parameters or self._modules or self._buffers:
+                        source = watcher.source(self, kind_of_module)
+                        last = reference(self), type(self), labels, source
+                # A frozen TorchScript has no `training`.
+                label = labels[not getattr(self, "training", True)][not is_grad_enabled()]
+            except Exception:  # of a class of the program's
+                label = source = type(self).__name__
+            ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
             return original(self, *args, **kwargs)
         finally:
             outermost.inside = False
-            if is_here:
-                is_inside = False
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_inside or OF_THREAD.outermost.inside:
+        if main.inside or (not OUTERMOST.is_alone and OUTERMOST.elsewhere.inside):
             return original(self, *args, **kwargs)
         return call_outermost(self, args, kwargs)
 
     def call_as_torch(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Do what PyTorch's own method does: one more frame is a third of what each call inside of another costs."""
-        if is_inside or OF_THREAD.outermost.inside:
-            compiled = self._compiled_call_impl
-            return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+        if main.inside or (not OUTERMOST.is_alone and OUTERMOST.elsewhere.inside):
+            if self._compiled_call_impl is not None:
+                return self._compiled_call_impl(*args, **kwargs)
+            return self._call_impl(*args, **kwargs)
         return call_outermost(self, args, kwargs)
 
     watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call_outermost))
@@ -129,11 +129,11 @@ def _reporting(
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or not watcher.wanted:
             return original(*args, **kwargs)
-        outermost = OF_THREAD.outermost
+        outermost = OUTERMOST.own
         if outermost.inside:
             return original(*args, **kwargs)
         function, name = called(args)
-        label = _label(name, True, torch.is_grad_enabled())
+        label = _labels(name)[False][not torch.is_grad_enabled()]
         watcher.ended(watcher.source(function, lambda _: name), label, detail=shapes_of(args, kwargs))
         outermost.inside = True
         try:
@@ -161,9 +161,9 @@ def _held(module: Any) -> Any:
 
 
 @cache
-def _label(name: str, training: bool, with_gradients: bool) -> str:
-    notes = ([] if training else ["eval"]) + ([] if with_gradients else ["no gradients"])
-    return f"{name} ({', '.join(notes)})" if notes else name
+def _labels(name: str) -> _Labels:
+    """Make those of what is called, by whether it is in evaluation and by whether gradients are off."""
+    return (name, f"{name} (no gradients)"), (f"{name} (eval)", f"{name} (eval, no gradients)")
 
 
 BOUNDARY = Boundary(

@@ -7,14 +7,15 @@ leaves out, as its gradients are not finite, ends a step, too.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
+from roofline.running.boundaries._outermost import MAIN_THREAD, OfThread
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of, nothing, reference
 
@@ -30,13 +31,6 @@ class _Updates:
     running: bool = False
 
 
-class _OfThread(threading.local):
-    """Hold the updates of each thread: one look at what threads do not share, as each takes a fraction of a µs."""
-
-    def __init__(self) -> None:
-        self.updates = _Updates()
-
-
 def _updated(optimizer: Any) -> Iterator[int]:
     """Yield how many numbers each weight has that an optimizer updates."""
     return (weight.numel() for group in optimizer.param_groups for weight in group["params"])
@@ -50,7 +44,7 @@ def watch(watcher: Watcher) -> None:
     from torch.amp.grad_scaler import GradScaler
     from torch.optim import Optimizer
 
-    of_thread = _OfThread()
+    of_thread = OfThread(_Updates)
 
     def hooking(original: Callable[..., Any]) -> Callable[..., Any]:
         def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +66,7 @@ def watch(watcher: Watcher) -> None:
 
     def scaling(original: Callable[..., Any]) -> Callable[..., Any]:
         def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            updates = of_thread.updates
+            updates = of_thread.own
             before = updates.count
             result = original(self, optimizer, *args, **kwargs)
             if updates.count == before:
@@ -98,32 +92,35 @@ def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
     return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 
 
-def _reporting(step: Callable[..., Any], of_thread: _OfThread, watcher: Watcher) -> Callable[..., Any]:
-    from torch.compiler import is_compiling
+def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher: Watcher) -> Callable[..., Any]:
+    from torch.compiler import is_dynamo_compiling
 
+    main, ended = of_thread.main, watcher.ended
     # What was updated last, and its source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], Hashable] = (nothing, None)
 
     @wraps(step)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         nonlocal last
-        if is_compiling():
+        if is_dynamo_compiling():
             return step(*args, **kwargs)
-        updates = of_thread.updates
+        begin = perf_counter()
+        updates = main if get_ident() == MAIN_THREAD else of_thread.own
         if updates.running:
             return step(*args, **kwargs)
         updates.running = True
+        before = perf_counter() - begin
         try:
             result = step(*args, **kwargs)
         finally:
             updates.running = False
-        since = perf_counter()
+        since = perf_counter() - before
         updates.count += 1
         optimizer, source = last
         if optimizer() is not args[0]:
             source = watcher.source(args[0], _kind)
             last = reference(args[0]), source
-        watcher.ended(source, type(args[0]).__name__, since=since)
+        ended(source, type(args[0]).__name__, since=since)
         return result
 
     return wrapper

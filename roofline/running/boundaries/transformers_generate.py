@@ -7,7 +7,7 @@ from typing import Any
 
 from roofline.core.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
-from roofline.running.boundaries._outermost import OF_THREAD
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -17,7 +17,7 @@ def watch(watcher: Watcher) -> None:
 
     def reporting(original: Callable[..., Any]) -> Callable[..., Any]:
         def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
-            outermost = OF_THREAD.outermost
+            outermost = OUTERMOST.own
             if outermost.inside or not watcher.wanted:
                 return original(self, *args, **kwargs)
             outermost.inside = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from roofline.errors import MeasurementError, RooflineError, reason
 
@@ -20,16 +20,46 @@ Result = TypeVar("Result")
 LEFT_ALONE = 5
 
 
+class Coroutine:
+    """Run functions in a coroutine whose stack begins where this object was made, one at a time.
+
+    A greenlet shares the thread's C stack: below where it began lies what its caller has called since. C++ that looks
+    through the whole stack, as PyTorch does for each error that it raises, has crashed where that was something else
+    than at the begin. So it is to be made above the loop, in a call that lasts as long as it does.
+    """
+
+    def __init__(self) -> None:
+        self.is_free = False
+        self.greenlet = greenlet(self._serve)
+        self.greenlet.switch()
+
+    def _serve(self) -> None:
+        while True:
+            self.is_free = True
+            function = getcurrent().parent.switch()
+            self.is_free = False
+            function()
+
+    def end(self) -> None:
+        """End the coroutine; a function that runs in it ends with GreenletExit."""
+        self.is_free = False
+        if not self.greenlet.dead:
+            self.greenlet.parent = getcurrent()
+            self.greenlet.throw()
+
+
 class LoopRecording(Generic[Result]):
     """Run a recorder as a coroutine of a loop, whose steps each run once, as they would have run.
 
     record: calls its argument for each step and returns its result; the call returns what the loop gave to `step`.
-    result: of `record`, None until it has returned. error: that ended it. is_recorder: True in what the recorder runs,
-    False in the loop.
+    coroutine: to run it in, if it is free; None: one that begins with the recording. result: of `record`, None until it
+    has returned. error: that ended it. is_recorder: True in what the recorder runs, False in the loop.
     """
 
-    def __init__(self, record: Callable[[Callable[[], object]], Result]) -> None:
+    def __init__(self, record: Callable[[Callable[[], object]], Result], coroutine: Coroutine | None = None) -> None:
         self._record = record
+        self._coroutine = coroutine
+        self._is_closed = False
         self._recorder: greenlet | None = None
         self.result: Result | None = None
         self.error: RooflineError | None = None
@@ -42,8 +72,13 @@ class LoopRecording(Generic[Result]):
 
     def start(self) -> None:
         """Start the recorder, at the end of a step; the next one is the first that it sees."""
-        self._recorder = greenlet(self._run)
-        self._recorder.switch()
+        if self._coroutine is not None and self._coroutine.is_free:
+            self._recorder = self._coroutine.greenlet
+            self._return_here(self._recorder)
+            self._recorder.switch(self._run)
+        else:
+            self._recorder = greenlet(self._run)
+            self._recorder.switch()
 
     def step(self, results: object = ()) -> None:
         """Mark the end of a step. results: of the step, which the recorder awaits where steps are asynchronous."""
@@ -55,6 +90,7 @@ class LoopRecording(Generic[Result]):
     def close(self) -> None:
         """End a recorder that has not finished, and remove its hooks."""
         if self._recorder is not None and not self._recorder.dead:
+            self._is_closed = True
             self._return_here(self._recorder)
             self._recorder.throw()  # GreenletExit, at the call of the step: profilers stop on its way out
         self._recorder = None
@@ -69,6 +105,9 @@ class LoopRecording(Generic[Result]):
         self.is_recorder = True
         try:
             self.result = self._record(self._run_step)
+        except GreenletExit:
+            if not self._is_closed:
+                raise
         except RooflineError as error:
             self.error = error
         except Exception as error:

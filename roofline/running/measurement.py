@@ -12,7 +12,7 @@ from roofline.core.schema import Profile
 from roofline.core.step import Step
 from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MeasurementError, RooflineError, reason
-from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
+from roofline.measuring.in_loop import LEFT_ALONE, Coroutine, LoopRecording
 from roofline.recording import protocol
 from roofline.recording.recording import Recording, Say
 
@@ -98,9 +98,12 @@ class Measurement:
     running: the recording that runs now, or None. measured, error: what came of those before.
     """
 
-    def __init__(self, wanted: Wanted, program: str, say: Say) -> None:
-        """Program: its name, for a profile whose model is not known. say: writes a line to the user."""
-        self.wanted, self._program, self.say = wanted, program, say
+    def __init__(self, wanted: Wanted, program: str, say: Say, coroutine: Coroutine | None = None) -> None:
+        """Program: its name, for a profile whose model is not known. say: writes a line to the user.
+
+        coroutine: for the recordings, see `LoopRecording`.
+        """
+        self.wanted, self._program, self.say, self._coroutine = wanted, program, say, coroutine
         self.running: LoopRecording[tuple[Recording, str]] | None = None
         self._began = 0
         self._next = wanted.first
@@ -112,7 +115,7 @@ class Measurement:
 
     def another(self, say: Say) -> Measurement:
         """Make the measurement of a further loop."""
-        measurement = type(self)(self.wanted, self._program, say)
+        measurement = type(self)(self.wanted, self._program, say, self._coroutine)
         measurement.block(self._blocked)
         return measurement
 
@@ -194,7 +197,7 @@ class Measurement:
 
         self._began, self._next = number, number + (self.wanted.every or 0)
         self._about = (chosen, self._program if step.model is None else _name(step.model))
-        self.running = LoopRecording(record)
+        self.running = LoopRecording(record, self._coroutine)
         self.running.start()
 
     def _ended(self, number: int, running: LoopRecording[tuple[Recording, str]]) -> None:

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import MeasurementError, reason
+from roofline.measuring.in_loop import Coroutine
 from roofline.recording.recording import Say
 from roofline.running.boundaries import INTERRUPTIONS, ORDER
 from roofline.running.boundary import Boundary
@@ -141,8 +142,8 @@ def boundaries() -> tuple[Boundary, ...]:
 def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
-    imports = AfterImport(say)
-    steps = Steps(kinds, Measurement(wanted, program.name, say), imports)
+    imports, coroutine = AfterImport(say), Coroutine()
+    steps = Steps(kinds, Measurement(wanted, program.name, say, coroutine), imports)
     for rank, boundary in enumerate(kinds):
         # What waits for no library may look at once, as behind a module that there always is.
         imports.call(boundary.module or "sys", partial(boundary.watch, steps.watcher(rank)))
@@ -158,6 +159,7 @@ def run(program: WatchedProgram, wanted: Wanted, say: Say, kinds: Sequence[Bound
     if own_process:
         for loop in steps.loops:
             loop.measurement.close()
+        coroutine.end()
     return Ended(error, own_process, steps)
 
 

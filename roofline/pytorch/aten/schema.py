@@ -114,15 +114,26 @@ def _composites(name: str) -> dict[str, bool]:
     for overload in [] if overload_packet is None else overload_packet.overloads():
         try:
             full = getattr(overload_packet, overload).name()
+            if not _is_dispatched(full):
+                continue
             has_own_kernel = any(_has_kernel(full, key) for key in ("CPU", "CUDA"))
             answers[overload] = _has_kernel(full, "CompositeImplicitAutograd") and not has_own_kernel
         except (RuntimeError, AttributeError):
-            continue  # overloads such as to.prim_Device exist only in TorchScript
+            continue
     return answers
 
 
 def _has_kernel(name: str, key: str) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
+
+
+def _is_dispatched(name: str) -> bool:
+    """Tell whether the dispatcher knows an overload: those such as to.prim_Device exist only in TorchScript.
+
+    Asked for a key of one that it does not know, it raises an error with the C++ stack in it, to unwind which may crash
+    the process in the coroutine of a recorder (`measuring/in_loop.py`).
+    """
+    return bool(torch._C._dispatch_has_kernel(name))
 
 
 def is_composite(name: str, overload: str | None) -> bool:

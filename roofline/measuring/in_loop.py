@@ -23,9 +23,9 @@ LEFT_ALONE = 5
 class Coroutine:
     """Run functions in a coroutine whose stack begins where this object was made, one at a time.
 
-    A greenlet shares the thread's C stack: below where it began lies what its caller has called since. C++ that looks
-    through the whole stack, as PyTorch does for each error that it raises, has crashed where that was something else
-    than at the begin. So it is to be made above the loop, in a call that lasts as long as it does.
+    A greenlet has a part of the thread's C stack, and around it lies what the program calls meanwhile. C++ that looks
+    through the whole stack, as PyTorch does for each error that it raises, crashed where that had changed since the
+    greenlet began. So make this above the loop, in a call that lasts as long: what lies there then stays the same.
     """
 
     def __init__(self) -> None:

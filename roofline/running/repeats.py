@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from greenlet import greenlet
-
 from roofline.running.choice import Choice
 
 #: (rank of the boundary, source, label, detail), see `Watcher.ended`.
@@ -27,15 +25,13 @@ class Repeats:
     """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
 
     choice: where the steps end. reports: of the step, the last of which ended it. first, awaited: of them, the latter
-    the next one. coroutine: in which they come. is_timed: True while steps are measured. due: number of the step that
-    is to be followed in full, as a measurement begins with its end. number: of the step that others repeat.
+    the next one. due: number of the step that is to be followed in full, as a measurement begins with its end. number:
+    of the step that others repeat.
     """
 
     choice: Choice
     awaited: Awaited
     first: Awaited
-    coroutine: greenlet
-    is_timed: bool
     due: float
     number: int
     reports: tuple[Report, ...]
@@ -46,10 +42,10 @@ class Repeats:
         return self.choice.seen - self.number
 
 
-def follow(choice: Choice, reports: Sequence[Report], coroutine: greenlet, *, is_timed: bool, due: float) -> Repeats:
+def follow(choice: Choice, reports: Sequence[Report], due: float) -> Repeats:
     """Begin to follow steps that repeat these reports, of the last step of a choice; see `Repeats`."""
     awaited = None
     for place in reversed(range(len(reports))):
         awaited = Awaited(reports[place], place, awaited)
     assert awaited is not None  # the last report has ended a step
-    return Repeats(choice, awaited, awaited, coroutine, is_timed, due, choice.seen, tuple(reports))
+    return Repeats(choice, awaited, awaited, due, choice.seen, tuple(reports))

@@ -179,12 +179,12 @@ class Steps:
             if repeats is not None:
                 awaited = repeats.awaited
                 # In the program's own coroutine: neither in the recorder's nor in another thread.
-                if getcurrent() is repeats.coroutine and (rank, source, label, detail) == awaited.report:
+                if getcurrent() is self._coroutine and (rank, source, label, detail) == awaited.report:
                     if awaited.following is None:
                         self._end_repeat(repeats, results, since)
                         return
                     repeats.awaited = awaited.following
-                    if repeats.is_timed:
+                    if self.measurement.running is not None:
                         repeats.choice.watching += perf_counter() - since
                     return
                 if self._is_here and self.listens:
@@ -253,12 +253,11 @@ class Steps:
         choice = repeats.choice
         repeats.awaited = repeats.first
         choice.seen += 1
-        if repeats.is_timed:
+        measurement = self.measurement
+        if measurement.running is not None:
             choice.time_step(now)
-            measurement = self.measurement
             try:
-                if measurement.running is not None:
-                    measurement.step_ended(choice.seen, results, self._begin)
+                measurement.step_ended(choice.seen, results, self._begin)
             finally:
                 if measurement.running is None:
                     self._look_again()
@@ -368,13 +367,7 @@ class Steps:
                 self.measurement.step_ended(choice.seen, results, self._begin)
             before, self._last_reports, self._reports = self._last_reports, self._reports, []
             if self._last_reports == before and self._may_repeat(choice):
-                self._repeats = follow(
-                    choice,
-                    before,
-                    self._coroutine,
-                    is_timed=self.measurement.running is not None,
-                    due=self.measurement.due,
-                )
+                self._repeats = follow(choice, before, self.measurement.due)
         self._models.clear()
         choice.begin_step()
 

@@ -15,6 +15,7 @@ from steps_found import asides, found, ran
 import roofline
 from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
+from roofline.measuring.in_loop import LoopRecording
 from roofline.running.boundaries import torch_call, torch_optimizer
 from roofline.running.boundaries._outermost import OfThread
 from roofline.running.identities import Identities
@@ -293,10 +294,19 @@ def test_the_loop_stops_when_all_is_measured() -> None:
     assert found(ended)[2] <= 47
 
 
-@pytest.mark.thorough
-def test_steps_are_measured_again_and_again() -> None:
+def test_steps_are_measured_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the one coroutine that begins above the program, which is free again for the second measurement."""
+    free: list[bool] = []
+    start = LoopRecording.start
+
+    def noting(recording: LoopRecording[object]) -> None:
+        free.append(recording._coroutine is not None and recording._coroutine.is_free)
+        start(recording)
+
+    monkeypatch.setattr(LoopRecording, "start", noting)
     ended = ran("loop", 120, wanted=Wanted(first=10, last=55, every=60))
     measured = ended.measurement.measured
+    assert free == [True, True]
     assert [taken.first for taken in measured] == [11, 71]
     assert all(len(taken.recording.wall.steps) >= 3 for taken in measured)
 

@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeVar
 
 Held = TypeVar("Held")
 
-#: What `get_ident` returns in the main thread.
-MAIN_THREAD = threading.main_thread().ident
+_MAIN = threading.main_thread().ident
 
 
 class _Own(threading.local):
@@ -36,7 +35,7 @@ class OfThread(Generic[Held]):
     @property
     def own(self) -> Held:
         """Return that of the thread that asks."""
-        if get_ident() == MAIN_THREAD:
+        if get_ident() == _MAIN:
             return self.main
         self.is_alone = False
         return self.elsewhere

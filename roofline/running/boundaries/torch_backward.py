@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import MAIN_THREAD, OUTERMOST
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -17,14 +16,12 @@ def watch(watcher: Watcher) -> None:
     """Have backward passes report."""
     import torch
 
-    main, ended = OUTERMOST.main, watcher.ended
-
     def ending(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             since = perf_counter()
-            if not (main if get_ident() == MAIN_THREAD else OUTERMOST.own).inside:
-                ended("backward", "backward()", since=since)
+            if not OUTERMOST.own.inside:
+                watcher.ended("backward", "backward()", since=since)
             return result
 
         watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))

@@ -9,12 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from functools import cache, partial, wraps
-from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import MAIN_THREAD, OUTERMOST
+from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of, nothing, reference
@@ -57,14 +56,14 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch import is_grad_enabled
     from torch.nn import Module
 
-    main, ended = OUTERMOST.main, watcher.ended
+    main = OUTERMOST.main
     # The module with a state that was called last, its class, labels and source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], type[Any] | None, _Labels, Hashable] = (nothing, None, _labels(""), None)
 
     def call_outermost(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nonlocal last
         since = perf_counter()
-        outermost = main if get_ident() == MAIN_THREAD else OUTERMOST.own
+        outermost = OUTERMOST.own
         if outermost.inside:
             return original(self, *args, **kwargs)
         outermost.inside = True
@@ -83,7 +82,7 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
                 label = labels[not getattr(self, "training", True)][not is_grad_enabled()]
             except Exception:  # of a class of the program's
                 label = source = type(self).__name__
-            ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
+            watcher.ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
             return original(self, *args, **kwargs)
         finally:
             outermost.inside = False

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
-from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
-from roofline.running.boundaries._outermost import MAIN_THREAD, OfThread
+from roofline.running.boundaries._outermost import OfThread
 from roofline.running.boundary import Boundary, Watcher
 from roofline.running.identities import kind_of, nothing, reference
 
@@ -95,7 +94,6 @@ def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
 def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher: Watcher) -> Callable[..., Any]:
     from torch.compiler import is_dynamo_compiling
 
-    main, ended = of_thread.main, watcher.ended
     # What was updated last, and its source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], Hashable] = (nothing, None)
 
@@ -105,7 +103,7 @@ def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher:
         if is_dynamo_compiling():
             return step(*args, **kwargs)
         begin = perf_counter()
-        updates = main if get_ident() == MAIN_THREAD else of_thread.own
+        updates = of_thread.own
         if updates.running:
             return step(*args, **kwargs)
         updates.running = True
@@ -120,7 +118,7 @@ def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher:
         if optimizer() is not args[0]:
             source = watcher.source(args[0], _kind)
             last = reference(args[0]), source
-        ended(source, type(args[0]).__name__, since=since)
+        watcher.ended(source, type(args[0]).__name__, since=since)
         return result
 
     return wrapper

@@ -112,7 +112,55 @@ def program(steps: Steps, seed: int) -> None:
         marks = marks and chance.random() < 0.5
 
 
-def outcome(seed: int) -> Any:
+def torch_program(steps: Steps, seed: int) -> None:
+    """Run one of many trainings with the hooks of PyTorch, in which what tells calls apart changes at times."""
+    import torch
+
+    from roofline.running.boundaries import torch_backward, torch_call, torch_optimizer
+
+    class Other(torch.nn.Linear):
+        """Stand for a class that a module gets later."""
+
+    for rank, boundary in ((OPTIMIZER, torch_optimizer), (CALL, torch_call), (BACKWARD, torch_backward)):
+        boundary.watch(steps.watcher(rank))
+    chance = random.Random(seed)
+    nets = [torch.nn.Linear(3, 3) for _ in range(2)]
+    optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets[: chance.randrange(1, 3)]]
+    another = torch.optim.SGD(nets[0].parameters(), lr=0.1)
+    steps.measurement.reports = lambda: nets[0](torch.ones(2, 3))  # type: ignore[attr-defined]
+
+    def use_other_threads() -> None:
+        for use in (lambda: nets[0](torch.ones(2, 3)), optimizers[0].step):
+            if chance.random() < 0.01:
+                elsewhere(use)
+        if chance.random() < 0.01:
+            loss = torch.ones(2, requires_grad=True).sum()
+            elsewhere(loss.backward)
+
+    for _ in range(chance.randrange(60, 160)):
+        net = nets[chance.random() < 0.02]
+        batch = torch.ones(2 + (chance.random() < 0.02), 3)
+        if chance.random() < 0.02:
+            net.train(not net.training)
+        if chance.random() < 0.02:
+            net.__class__ = Other  # type: ignore[assignment]
+        if chance.random() < 0.02:
+            greenlet(nets[1]).switch(batch)
+        if chance.random() < 0.02:
+            optimizers[-1] = torch.optim.SGD(nets[-1].parameters(), lr=0.1)
+        use_other_threads()
+        with torch.set_grad_enabled(chance.random() > 0.02):
+            loss = net(batch).sum()
+        use_other_threads()
+        if loss.requires_grad:
+            loss.backward()
+        use_other_threads()
+        for optimizer in optimizers:
+            (another if chance.random() < 0.01 else optimizer).step()
+    steps.remove_hooks()
+
+
+def outcome(seed: int, program: Callable[[Steps, int], None] = program) -> Any:
     chance = random.Random(seed)
     wanted = Wanted(first=chance.choice([2, 40]), every=chance.choice([None, 150]), loops=3)
     steps = Steps(boundaries(), _Measurement(wanted, "loop", lambda text: None), AfterImport(print))
@@ -125,7 +173,7 @@ def outcome(seed: int) -> Any:
             loop.choice.phrase,
             loop.choice.seen,
             {reason: aside.steps for reason, aside in loop.choice.kinds.asides.items()},
-            loop.called,
+            loop._ends,
             loop.elsewhere,
             loop.measurement.measured,
             getattr(loop.measurement, "ended", None),
@@ -134,9 +182,14 @@ def outcome(seed: int) -> Any:
     ]
 
 
-def test_what_is_found_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("program", "number", "most"), [(program, 300, 3000), (torch_program, 60, 600)])
+def test_what_is_found_does_not_depend_on_it(
+    program: Callable[[Steps, int], None], number: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if program is torch_program:
+        pytest.importorskip("torch")
     repeated = [0]
-    followed = [outcome(seed) for seed in range(300)]
+    followed = [outcome(seed, program) for seed in range(number)]
     make = Steps._may_repeat
 
     def never(self: Steps, choice: Any) -> bool:
@@ -145,8 +198,8 @@ def test_what_is_found_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Steps, "_may_repeat", never)
     for seed, found in enumerate(followed):
-        assert outcome(seed) == found, seed
-    assert repeated[0] > 3000, "most steps of most of these programs repeat others"
+        assert outcome(seed, program) == found, seed
+    assert repeated[0] > most, "most steps of most of these programs repeat others"
 
 
 def test_a_step_takes_as_long_as_without_its_hooks_and_the_recorder(monkeypatch: pytest.MonkeyPatch) -> None:

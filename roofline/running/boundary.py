@@ -12,20 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from roofline.core.step import Mode
-from roofline.running.expected import Expected
 
 EMPTY: Mapping[str, int] = {}
 
 
 class Watcher(Protocol):
     """Receive what a boundary sees. All methods are cheap, and do nothing when they are not needed (any more)."""
-
-    @property
-    def expected(self) -> Expected:
-        """The report that comes next where steps repeat. A hook may know it by its sign, and then reports nothing."""
-
-    def end_repeat(self, now: float) -> None:
-        """Report the end of a step [s] whose last report was `expected`, and known by its sign."""
 
     @property
     def wanted(self) -> bool:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from roofline.running.choice import Choice
-from roofline.running.expected import Awaited, Report
+
+#: (rank of the boundary, source, label, detail), see `Watcher.ended`.
+Report = tuple[int, Hashable, str, Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Hold a report that a step repeats. place: in the step. following: the next one; None: this one ends the step."""
+
+    report: Report
+    place: int
+    following: Awaited | None
 
 
 @dataclass(slots=True)
 class Repeats:
     """Hold what a step reported that others repeat. Most steps of a program do, and cost it next to nothing so.
 
-    choice: where the steps end. reports: of the step, the last of which ended it. first: of them. due: number of the
-    step that is to be followed in full, as a measurement begins with its end. number: of the step that others repeat.
+    choice: where the steps end. reports: of the step, the last of which ended it. first, awaited: of them, the latter
+    the next one. due: number of the step that is to be followed in full, as a measurement begins with its end. number:
+    of the step that others repeat.
     """
 
     choice: Choice
+    awaited: Awaited
     first: Awaited
     due: float
     number: int
@@ -35,4 +48,4 @@ def follow(choice: Choice, reports: Sequence[Report], due: float) -> Repeats:
     for place in reversed(range(len(reports))):
         awaited = Awaited(reports[place], place, awaited)
     assert awaited is not None  # the last report has ended a step
-    return Repeats(choice, awaited, due, choice.seen, tuple(reports))
+    return Repeats(choice, awaited, awaited, due, choice.seen, tuple(reports))

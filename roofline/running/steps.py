@@ -16,12 +16,11 @@ from greenlet import getcurrent, greenlet
 from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
 from roofline.running.choice import MOST_CALLS, Choice
-from roofline.running.expected import Expected, Report
 from roofline.running.identities import Identities
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measurement
 from roofline.running.periods import Period, Periods
-from roofline.running.repeats import Repeats, follow
+from roofline.running.repeats import Repeats, Report, follow
 
 #: In place of a boundary's rank, among the reports of a step: what was met in it. None repeats that.
 _MET = -1
@@ -66,7 +65,6 @@ class Steps:
         self._reports: list[Report] = []
         self._last_reports: list[Report] = []
         self._repeats: Repeats | None = None
-        self.expected = Expected()
         self.choice: Choice | None = None
         self.closed = False
         #: What takes the hooks of the boundaries away, in the order in which they were made.
@@ -177,19 +175,17 @@ class Steps:
         if since is None:
             since = perf_counter()
         try:
-            if self._repeats is not None:
-                awaited = self.expected.awaited
+            repeats = self._repeats
+            if repeats is not None:
+                awaited = repeats.awaited
                 # In the program's own coroutine: neither in the recorder's nor in another thread.
-                if (
-                    awaited is not None
-                    and getcurrent() is self._coroutine
-                    and (rank, source, label, detail) == awaited.report
-                ):
-                    self.expected.awaited = awaited.following
+                if getcurrent() is self._coroutine and (rank, source, label, detail) == awaited.report:
                     if awaited.following is None:
-                        self.end_repeat(since, results)
-                    elif self.measurement.running is not None:
-                        self._repeats.choice.watching += perf_counter() - since
+                        self._end_repeat(repeats, results, since)
+                        return
+                    repeats.awaited = awaited.following
+                    if self.measurement.running is not None:
+                        repeats.choice.watching += perf_counter() - since
                     return
                 if self._is_here and self.listens:
                     self._look_again()
@@ -252,30 +248,22 @@ class Steps:
         if self.choice is not None and len(self._reports) < MOST_CALLS:
             self._reports.append(report)
 
-    def end_repeat(self, now: float, results: tuple[object, ...] = ()) -> None:
+    def _end_repeat(self, repeats: Repeats, results: tuple[object, ...], now: float) -> None:
         """Count a step that repeats the one before and ends now [s], and let the measurement see it."""
-        try:
-            repeats, measurement = self._repeats, self.measurement
-            assert repeats is not None
-            choice = repeats.choice
-            choice.seen += 1
-            if measurement.running is None:
-                self.expected.awaited = repeats.first
-                if choice.seen + 1 >= repeats.due:
+        choice = repeats.choice
+        repeats.awaited = repeats.first
+        choice.seen += 1
+        measurement = self.measurement
+        if measurement.running is not None:
+            choice.time_step(now)
+            try:
+                measurement.step_ended(choice.seen, results, self._begin)
+            finally:
+                if measurement.running is None:
                     self._look_again()
-                choice.began, choice.watching = now, 0.0
-            else:
-                choice.time_step(now)
-                self.expected.awaited = None  # what the recorder calls is no part of a step
-                try:
-                    measurement.step_ended(choice.seen, results, self._begin)
-                finally:
-                    self.expected.awaited = repeats.first
-                    if measurement.running is None:
-                        self._look_again()
-                choice.begin_step()
-        except Exception as error:
-            self._first.fail(error)
+        elif choice.seen + 1 >= repeats.due:
+            self._look_again()
+        choice.begin_step()
 
     def _may_repeat(self, choice: Choice) -> bool:
         """Tell whether steps may repeat the last one, which did so itself: no other thing is to be seen meanwhile."""
@@ -285,7 +273,6 @@ class Steps:
             and _MET not in ranks
             and choice.is_regular
             and getcurrent() is self._coroutine
-            and self._thread == threading.main_thread().ident
             and (self._before is None or any(self._boundaries[rank].may_cease for rank in ranks))
             and (self.measurement.running is not None or choice.seen + 1 < self.measurement.due)
         )
@@ -293,7 +280,6 @@ class Steps:
     def _look_again(self) -> None:
         """Look at each report again, and make up for what was not done of those that repeated others."""
         repeats, self._repeats = self._repeats, None
-        awaited, self.expected.awaited = self.expected.awaited, None
         if repeats is None or repeats.choice is not self.choice:
             return
         choice, steps = repeats.choice, repeats.steps
@@ -307,7 +293,7 @@ class Steps:
         choice.kinds.repeat(steps)
         if not self.measurement.settled:
             self._periods[choice.rank].repeat(steps)
-        for rank, source, label, detail in repeats.reports[: awaited.place if awaited is not None else 0]:
+        for rank, source, label, detail in repeats.reports[: repeats.awaited.place]:
             self._look_at(rank, source, label, (), None, detail, self._sizes[rank], perf_counter())
         choice.watching = watching
 
@@ -382,7 +368,6 @@ class Steps:
             before, self._last_reports, self._reports = self._last_reports, self._reports, []
             if self._last_reports == before and self._may_repeat(choice):
                 self._repeats = follow(choice, before, self.measurement.due)
-                self.expected.awaited = self._repeats.first
         self._models.clear()
         choice.begin_step()
 
@@ -464,7 +449,6 @@ class StepWatcher:
     def __init__(self, steps: Steps, rank: int) -> None:
         self._steps, self._rank, self.source = steps, rank, Identities().of
         self.ended = functools.partial(steps.ended, rank)
-        self.expected, self.end_repeat = steps.expected, steps.end_repeat
 
     @property
     def wanted(self) -> bool:

@@ -18,7 +18,6 @@ from roofline.errors import MeasurementError
 from roofline.measuring.in_loop import LoopRecording
 from roofline.running.boundaries import torch_call, torch_optimizer
 from roofline.running.boundaries._outermost import OfThread
-from roofline.running.expected import Expected
 from roofline.running.identities import Identities
 from roofline.running.measurement import Wanted
 
@@ -36,7 +35,7 @@ def test_updates_are_told_apart_by_their_optimizer_also_where_it_has_the_address
     seen: list[object] = []
 
     class Sees:
-        source, expected = staticmethod(Identities().of), Expected()
+        source = staticmethod(Identities().of)
 
         def ended(self, source: object, label: str, since: float) -> None:
             seen.append(source)
@@ -56,7 +55,7 @@ class _Calls:
     """Keep the sources and labels of reported calls."""
 
     def __init__(self) -> None:
-        self.source, self.expected = Identities().of, Expected()
+        self.source = Identities().of
         self.sources: list[object] = []
         self.labels: list[str] = []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial, wraps
 from time import perf_counter
 from typing import Any
@@ -21,17 +20,6 @@ from roofline.running.identities import kind_of, nothing, reference
 
 #: [in evaluation][without gradients]
 _Labels = tuple[tuple[str, str], tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """Hold by what the call of a module is known that steps repeat: the module, its class, its state, the shapes."""
-
-    module: Callable[[], Any]
-    kind: type[Any]
-    training: bool
-    has_gradients: bool
-    detail: Hashable
 
 
 def watch(watcher: Watcher) -> None:
@@ -68,62 +56,36 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
     from torch import is_grad_enabled
     from torch.nn import Module
 
-    main, expected = OUTERMOST.main, watcher.expected
+    main = OUTERMOST.main
     # The module with a state that was called last, its class, labels and source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], type[Any] | None, _Labels, Hashable] = (nothing, None, _labels(""), None)
 
     def call_outermost(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nonlocal last
+        since = perf_counter()
         outermost = OUTERMOST.own
         if outermost.inside:
             return original(self, *args, **kwargs)
         outermost.inside = True
         try:
-            awaited, detail = expected.awaited, shapes_of(args, kwargs)
-            if (
-                awaited is not None
-                and outermost is main
-                and type(sign := awaited.sign) is _Sign
-                and sign.module() is self
-                and sign.kind is type(self)
-                and sign.training is getattr(self, "training", None)
-                and sign.has_gradients is is_grad_enabled()
-                and sign.detail == detail
-            ):
-                expected.awaited = awaited.following
-            else:
-                report(self, detail)
+            module, kind, labels, source = last
+            try:
+                if module() is not self or kind is not type(self):
+                    # The module that torch.compile puts around another one has that one's name.
+                    name = source = type(_held(self)).__name__
+                    labels = _labels(name)
+                    # One that holds nothing, as a loss, may be made anew for each call.
+                    if self._parameters or self._modules or self._buffers:
+                        source = watcher.source(self, kind_of_module)
+                        last = reference(self), type(self), labels, source
+                # A frozen TorchScript has no `training`.
+                label = labels[not getattr(self, "training", True)][not is_grad_enabled()]
+            except Exception:  # of a class of the program's
+                label = source = type(self).__name__
+            watcher.ended(source, label, model=self, detail=shapes_of(args, kwargs), since=since)
             return original(self, *args, **kwargs)
         finally:
             outermost.inside = False
-
-    def report(self: Any, detail: Hashable) -> None:
-        nonlocal last
-        since = perf_counter()
-        module, kind, labels, source = last
-        try:
-            if module() is not self or kind is not type(self):
-                # The module that torch.compile puts around another one has that one's name.
-                name = source = type(_held(self)).__name__
-                labels = _labels(name)
-                # One that holds nothing, as a loss, may be made anew for each call.
-                if self._parameters or self._modules or self._buffers:
-                    source = watcher.source(self, kind_of_module)
-                    last = reference(self), type(self), labels, source
-            # A frozen TorchScript has no `training`.
-            label = labels[not getattr(self, "training", True)][not is_grad_enabled()]
-        except Exception:  # of a class of the program's
-            label = source = type(self).__name__
-        awaited = expected.awaited
-        watcher.ended(source, label, model=self, detail=detail, since=since)
-        # Where steps end with a call, as in inference, each one is reported: a step has but that one.
-        if (
-            awaited is not None
-            and OUTERMOST.own is main
-            and expected.went_on_from(awaited)
-            and last[0]() is self
-            and type(vars(self).get("training")) is bool
-        ):
-            awaited.sign = _Sign(last[0], type(self), self.training, is_grad_enabled(), detail)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if main.inside or (not OUTERMOST.is_alone and OUTERMOST.elsewhere.inside):
@@ -138,8 +100,7 @@ def _of_modules(original: Callable[..., Any], watcher: Watcher) -> Callable[...,
             return self._call_impl(*args, **kwargs)
         return call_outermost(self, args, kwargs)
 
-    for function in (call_outermost, report):
-        watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, function))
+    watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call_outermost))
     return call_as_torch if original is Module._wrapped_call_impl else call
 
 

@@ -94,7 +94,6 @@ def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
 def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher: Watcher) -> Callable[..., Any]:
     from torch.compiler import is_dynamo_compiling
 
-    main, expected = of_thread.main, watcher.expected
     # What was updated last, and its source: mostly it is the next one, too.
     last: tuple[Callable[[], Any], Hashable] = (nothing, None)
 
@@ -103,26 +102,23 @@ def _reporting(step: Callable[..., Any], of_thread: OfThread[_Updates], watcher:
         nonlocal last
         if is_dynamo_compiling():
             return step(*args, **kwargs)
+        begin = perf_counter()
         updates = of_thread.own
         if updates.running:
             return step(*args, **kwargs)
         updates.running = True
+        before = perf_counter() - begin
         try:
             result = step(*args, **kwargs)
         finally:
             updates.running = False
-        since = perf_counter()
+        since = perf_counter() - before
         updates.count += 1
-        awaited = expected.awaited
-        if awaited is not None and awaited.sign is last and last[0]() is args[0] and updates is main:
-            watcher.end_repeat(since)
-            return result
-        if last[0]() is not args[0]:
-            last = reference(args[0]), watcher.source(args[0], _kind)
-        watcher.ended(last[1], type(args[0]).__name__, since=since)
-        # One that was refused is gone by now, and is told nothing.
-        if awaited is not None and awaited.following is None and updates is main:
-            awaited.sign = last
+        optimizer, source = last
+        if optimizer() is not args[0]:
+            source = watcher.source(args[0], _kind)
+            last = reference(args[0]), source
+        watcher.ended(source, type(args[0]).__name__, since=since)
         return result
 
     return wrapper

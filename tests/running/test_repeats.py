@@ -157,15 +157,17 @@ def torch_program(steps: Steps, seed: int) -> None:
         use_other_threads()
         for optimizer in optimizers:
             (another if chance.random() < 0.01 else optimizer).step()
-    steps.remove_hooks()
 
 
 def outcome(seed: int, program: Callable[[Steps, int], None] = program) -> Any:
     chance = random.Random(seed)
     wanted = Wanted(first=chance.choice([2, 40]), every=chance.choice([None, 150]), loops=3)
     steps = Steps(boundaries(), _Measurement(wanted, "loop", lambda text: None), AfterImport(print))
-    program(steps, seed)
-    steps.close()
+    try:
+        program(steps, seed)
+    finally:
+        steps.close()
+        steps.remove_hooks()
     assert steps.measurement.error is None
     return [
         loop.choice

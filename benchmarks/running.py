@@ -1,9 +1,10 @@
 """`make bench`: what `roofline run` costs a program, and whether its times are those of the program by itself.
 
-Steps of about 1 ms, 20 ms and 200 ms; those of 1 ms once of many small ops and once of fewer wider ones. A program
-under `roofline run` and the same by itself run at once on one core with one thread, some steps in turns, in random
-order: other users of the machine slow both down alike. A step that is not measured is one before the first that may be
-measured, which the program times itself. Plain steps are those of the profile, which has far more of them than usual.
+Steps of about 1 ms, 20 ms and 200 ms (15 and 107 ms on a faster core); those of 1 ms once of many small ops and once of
+fewer wider ones. A program under `roofline run` and the same by itself run at once on one core with one thread, some
+steps in turns, in random order: other users of the machine slow both down alike. A step that is not measured is one
+before the first that may be measured, which the program times itself. Plain steps are those of the profile, which has
+far more of them than usual.
 
 glibc gives freed memory back once more than a threshold of it lies at the end of the heap; whether it does so in each
 step depends on what else lies there. A step of 160 ms by itself had about 8,000 page faults for that, and most plain
